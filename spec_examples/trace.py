@@ -1,0 +1,162 @@
+"""What crossed the boundary between a runner and its model, step by step. Plain data, no judgement.
+
+Everything here was observed: values that arrived at a hook, rows that a hook returned, rows that reached
+``forward``. What they mean for a clause is decided in ``spec_examples.contract``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import msgspec
+
+PROMPT_LEN = "_omni_prompt_len"
+NUM_COMPUTED = "_omni_num_computed_tokens"
+IS_PREFILL = "_omni_is_prefill"
+PHASE_KEYS = (PROMPT_LEN, NUM_COMPUTED, IS_PREFILL)
+"""The three keyword names of the contract, in the order of its table."""
+
+Embedding = tuple[float, ...]
+"""One token's embedding: ``hidden`` floats (see ``spec_examples.talker.HIDDEN``)."""
+
+
+@dataclass(frozen=True)
+class Value:
+    """A keyword value with its exact type: ``int``, ``bool``, ``numpy.int32``, …
+
+    ``value`` is the plain value where JSON can hold it, else its ``repr``.
+    """
+
+    type: str
+    value: bool | int | float | str | None
+
+    @staticmethod
+    def of(value: Any) -> Value:
+        """Record ``value`` with the name of its exact type, not of a base class."""
+        cls = type(value)
+        name = cls.__qualname__ if cls.__module__ == "builtins" else f"{cls.__module__}.{cls.__qualname__}"
+        if value is None or cls in (bool, int, float, str):
+            return Value(name, value)
+        item = getattr(value, "item", None)
+        plain = item() if callable(item) and getattr(value, "size", 1) == 1 else None
+        return Value(name, plain if isinstance(plain, (bool, int, float, str)) else repr(value))
+
+
+@dataclass(frozen=True)
+class ScheduledRow:
+    """One row of a step as the scheduler ordered it, in the order of the runner's input batch.
+
+    ``computed`` is the progress before the step; ``start`` the row's first token offset in the step;
+    ``tokens`` the scheduled token ids as the scheduler knows them (empty for a forced row's generated
+    part).
+    """
+
+    request: str
+    prompt_len: int
+    computed: int
+    span: int
+    start: int
+    tokens: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
+class HookRow:
+    """One request's part of a hook call.
+
+    ``request`` is what the release passed as ``request_id`` or ``req_id`` (not promised), ``fields`` the phase keys that
+    arrived, ``keywords`` the names of all keywords. ``embeds`` are the rows that the hook returned, one a token;
+    ``hidden`` and ``text`` the MTP inputs that it offered.
+    """
+
+    request: str | None
+    input_ids: tuple[int, ...]
+    fields: dict[str, Value]
+    keywords: tuple[str, ...]
+    embeds: tuple[Embedding, ...]
+    hidden: Embedding | None = None
+    text: Embedding | None = None
+
+
+@dataclass(frozen=True)
+class HookCall:
+    """One call of ``preprocess`` (one row) or ``preprocess_decode_batch`` (one row a request)."""
+
+    hook: str
+    rows: tuple[HookRow, ...]
+
+
+@dataclass(frozen=True)
+class MtpRow:
+    """One row of an MTP call: what it was given, and the embedding and codes that it returned."""
+
+    input_id: int
+    embeds: Embedding
+    hidden: Embedding
+    text: Embedding
+    returned: Embedding
+    codes: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Step:
+    """One scheduler step as it crossed the boundary.
+
+    ``hooks`` are in call order. ``mtp`` has one tuple of rows for each MTP call. ``forward`` holds one embedding a
+    scheduled token, in the order of the input batch, and ``positions`` their positions. ``codes`` are those that the runner
+    stores for each request after the step (absent where it stores none). ``sampled`` are the tokens that were sampled.
+    """
+
+    rows: tuple[ScheduledRow, ...]
+    hooks: tuple[HookCall, ...] = ()
+    mtp: tuple[tuple[MtpRow, ...], ...] = ()
+    forward: tuple[Embedding, ...] = ()
+    positions: tuple[int, ...] = ()
+    codes: dict[str, tuple[int, ...]] = field(default_factory=dict)
+    sampled: dict[str, tuple[int, ...]] = field(default_factory=dict)
+    preempted: tuple[str, ...] = ()
+    batch_preparations: int = 0
+
+    def hook_of(self, request: str) -> tuple[HookCall, HookRow] | None:
+        """The call and row in which ``request`` reached a per-row hook, or ``None``."""
+        for call in self.hooks:
+            for row in call.rows:
+                if row.request == request:
+                    return call, row
+        return None
+
+
+@dataclass(frozen=True)
+class Environment:
+    """What ran: versions as the packages report them, the runner's class, and what the model offered."""
+
+    vllm_omni: str = ""
+    vllm: str = ""
+    torch: str = ""
+    python: str = ""
+    runner: str = ""
+
+
+@dataclass(frozen=True)
+class Trace:
+    """The steps of one scenario on one target.
+
+    ``mtp`` says whether the runner had an MTP hook to call; ``batched`` whether the model offers the batched hook. ``scheduler`` holds the
+    limits that the real scheduler reports. ``error`` is one line where the runner or a hook raised in the last step.
+    """
+
+    steps: tuple[Step, ...] = ()
+    mtp: bool = False
+    batched: bool = False
+    scheduler: dict[str, bool | int] = field(default_factory=dict)
+    environment: Environment = Environment()
+    error: str | None = None
+
+    def to_json(self) -> str:
+        """One line of JSON; ``from_json`` gives back an equal trace, value types included."""
+        return msgspec.json.encode(self, order="sorted").decode()
+
+    @staticmethod
+    def from_json(text: str | bytes) -> Trace:
+        """Raises ``ValueError`` for text that is not a trace."""
+        return msgspec.json.decode(text, type=Trace)
