@@ -17,6 +17,9 @@ IS_PREFILL = "_omni_is_prefill"
 PHASE_KEYS = (PROMPT_LEN, NUM_COMPUTED, IS_PREFILL)
 """The three keyword names of the contract, in the order of its table."""
 
+PER_ROW_HOOKS = ("preprocess", "preprocess_decode_batch")
+"""The two hooks between which each row is routed."""
+
 Embedding = tuple[float, ...]
 """One token's embedding: ``hidden`` floats (see ``spec_examples.talker.HIDDEN``)."""
 
@@ -66,7 +69,9 @@ class HookRow:
 
     ``request`` is what the release passed as ``request_id`` or ``req_id`` (not promised), ``fields`` the phase keys that
     arrived, ``keywords`` the names of all keywords. ``embeds`` are the rows that the hook returned, one a token;
-    ``hidden`` and ``text`` the MTP inputs that it offered.
+    ``hidden`` and ``text`` the MTP inputs that it offered; ``planted`` the phase keys that it wrote, into its update or into
+    the mapping that it was given. For ``preprocess_batch``, ``fields`` are the phase keys that stand in the
+    request's intermediate state at that moment, and nothing is returned.
     """
 
     request: str | None
@@ -76,11 +81,12 @@ class HookRow:
     embeds: tuple[Embedding, ...]
     hidden: Embedding | None = None
     text: Embedding | None = None
+    planted: dict[str, Value] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class HookCall:
-    """One call of ``preprocess`` (one row) or ``preprocess_decode_batch`` (one row a request)."""
+    """One call of ``preprocess`` (one row), ``preprocess_decode_batch`` or ``preprocess_batch`` (one row a request)."""
 
     hook: str
     rows: tuple[HookRow, ...]
@@ -115,11 +121,12 @@ class Step:
     codes: dict[str, tuple[int, ...]] = field(default_factory=dict)
     sampled: dict[str, tuple[int, ...]] = field(default_factory=dict)
     preempted: tuple[str, ...] = ()
-    batch_preparations: int = 0
 
     def hook_of(self, request: str) -> tuple[HookCall, HookRow] | None:
         """The call and row in which ``request`` reached a per-row hook, or ``None``."""
         for call in self.hooks:
+            if call.hook not in PER_ROW_HOOKS:
+                continue
             for row in call.rows:
                 if row.request == request:
                     return call, row
