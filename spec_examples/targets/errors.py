@@ -1,0 +1,15 @@
+"""The ways in which a target cannot be asked, or fails while it is asked. One sentence each, for whoever meets it."""
+
+from __future__ import annotations
+
+
+class TargetError(Exception):
+    """Something about a target; the message is one line that says what to do."""
+
+
+class TargetUnavailable(TargetError):
+    """The question cannot be put: no such release, no runner, no network, a constructor or the control that fails."""
+
+
+class TargetFailed(TargetError):
+    """The target had finished its control, and then died, hung or answered with something that is no trace."""

@@ -1,0 +1,118 @@
+"""Unpack a published release beside the environment: its ``vllm_omni`` and paired ``vllm``, verified by hash.
+
+A release needs no environment of its own: a folder with the two packages, put first on ``PYTHONPATH``, is enough. Compiled
+parts are left out: they would not fit the torch of the environment, and a talker without attention needs none.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import zipfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import platformdirs
+
+from spec_examples.targets.catalogue import Release
+from spec_examples.targets.errors import TargetUnavailable
+
+MANIFEST = "installed.json"
+"""Written last: the size of every unpacked file, by relative path."""
+
+DOWNLOAD_TIMEOUT_S = 900
+NOTHING_DOWNLOADED = "no network, or the package index does not answer"
+
+
+def cache_folder() -> Path:
+    """Where releases and their traces are kept: ``PHASE_CONTRACT_CACHE``, else the user's cache folder."""
+    chosen = os.environ.get("PHASE_CONTRACT_CACHE")
+    return Path(chosen) if chosen else platformdirs.user_cache_path("omni-phase-contract")
+
+
+def installed_folder(release: Release) -> Path | None:
+    """The folder of a release that is unpacked and whole, or ``None``."""
+    folder = _folder(release)
+    return folder if _is_whole(folder) else None
+
+
+def install(release: Release, say: Callable[[str], None] = lambda _: None) -> Path:
+    """The folder of ``release``, downloaded and unpacked where it is not there or not whole.
+
+    Two processes may ask at once; one downloads, the other waits. Raises ``TargetUnavailable`` in one line.
+    """
+    folder = _folder(release)
+    if _is_whole(folder):
+        return folder
+    with _locked(folder):
+        if _is_whole(folder):
+            return folder
+        say(f"vLLM-Omni {release.vllm_omni}: downloading it and vLLM {release.vllm} (about 100 MB, once)")
+        with tempfile.TemporaryDirectory(dir=folder.parent, prefix="partial-") as scratch:
+            _download(release, Path(scratch, "wheels"))
+            _unpack(Path(scratch, "wheels"), Path(scratch, "release"))
+            shutil.rmtree(folder, ignore_errors=True)
+            os.rename(Path(scratch, "release"), folder)
+    return folder
+
+
+def _folder(release: Release) -> Path:
+    """One folder a release and hash: another wheel under the same version would be another folder."""
+    return cache_folder() / "releases" / f"{release.vllm_omni}-{release.vllm_omni_sha256[0][:12]}"
+
+
+def _is_whole(folder: Path) -> bool:
+    try:
+        sizes = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
+        return all(os.stat(folder / name).st_size == size for name, size in sizes.items())
+    except (OSError, ValueError, AttributeError):
+        return False
+
+
+@contextmanager
+def _locked(folder: Path) -> Iterator[None]:
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        with open(folder.with_name(f"{folder.name}.lock"), "w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            yield
+    except OSError as error:
+        raise TargetUnavailable(f"cannot write to the cache {folder.parent}: {error.strerror or error}") from error
+
+
+def _download(release: Release, wheels: Path) -> None:
+    """Both wheels, by pip, which verifies their hashes."""
+    wheels.mkdir()
+    requirements = wheels.parent / "requirements.txt"
+    requirements.write_text(release.requirements, encoding="utf-8")
+    command = [sys.executable, "-m", "pip", "download", "--no-deps", "--require-hashes", "--quiet"]
+    command += ["--only-binary=:all:", "--dest", str(wheels), "--requirement", str(requirements)]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=DOWNLOAD_TIMEOUT_S)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise TargetUnavailable(f"vLLM-Omni {release.vllm_omni} could not be downloaded: {error}") from error
+    if done.returncode:
+        errors = [line for line in done.stderr.splitlines() if line.startswith("ERROR")]
+        reason = errors[-1].removeprefix("ERROR: ") if errors else NOTHING_DOWNLOADED
+        if "No matching distribution" in reason or "Could not find a version" in reason:
+            reason = NOTHING_DOWNLOADED
+        raise TargetUnavailable(f"vLLM-Omni {release.vllm_omni} is not installed and could not be downloaded: {reason}")
+
+
+def _unpack(wheels: Path, folder: Path) -> None:
+    sizes: dict[str, int] = {}
+    for wheel in sorted(wheels.glob("*.whl")):
+        with zipfile.ZipFile(wheel) as archive:
+            for member in archive.infolist():
+                top = member.filename.partition("/")[0]
+                wanted = top in ("vllm", "vllm_omni") or top.endswith(".dist-info")
+                if wanted and not member.is_dir() and not member.filename.endswith(".so"):
+                    archive.extract(member, folder)
+                    sizes[member.filename] = member.file_size
+    (folder / MANIFEST).write_text(json.dumps(sizes, sort_keys=True), encoding="utf-8")

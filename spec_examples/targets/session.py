@@ -1,0 +1,148 @@
+"""Run scenarios on any number of targets, each in its own process, and keep what never changes."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import tempfile
+from collections.abc import Callable, Iterable
+from functools import cache
+from pathlib import Path
+from types import TracebackType
+
+from spec_examples.scenario import Scenario
+from spec_examples.targets import catalogue, install
+from spec_examples.targets.client import Worker
+from spec_examples.targets.errors import TargetFailed, TargetUnavailable
+from spec_examples.targets.target import INSTALLED, Target
+from spec_examples.trace import Environment, Trace
+
+HARNESS = (
+    "scenario.py",
+    "trace.py",
+    "talker.py",
+    "targets/drive.py",
+    "targets/engine.py",
+    "targets/recorder.py",
+    "targets/worker.py",
+)
+"""The files that a trace depends on, besides the packages and the scenario."""
+
+
+class Session:
+    """Workers by target, started when they are first needed and ended with the session.
+
+    A published package never changes, so the trace of a scenario on it is kept in the user's cache under the hashes of its
+    wheels, the scenario, the talker and the harness. ``live`` runs it all the same, and renews what is kept. The
+    installed runner and a checkout always run.
+    """
+
+    def __init__(self, *, live: bool = False, say: Callable[[str], None] = lambda _: None) -> None:
+        self.live = live
+        self.say = say
+        self.ran: dict[Target, int] = {}
+        self._workers: dict[Target, Worker] = {}
+        self._failed: dict[Target, TargetUnavailable] = {}
+
+    def __enter__(self) -> Session:
+        return self
+
+    def __exit__(self, kind: type | None, error: BaseException | None, traceback: TracebackType | None) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End every worker."""
+        for worker in self._workers.values():
+            worker.close()
+        self._workers.clear()
+
+    def start(self, targets: Iterable[Target]) -> None:
+        """Start workers that will be needed, without waiting for them: imports run side by side."""
+        for target in targets:
+            with contextlib.suppress(TargetUnavailable):
+                self._worker(target)
+
+    def environment(self, target: Target) -> Environment:
+        """What runs there. Raises ``TargetUnavailable``."""
+        return self._worker(target).wait_until_ready()
+
+    def is_recorded(self, scenario: Scenario, target: Target) -> bool:
+        """Whether ``run`` would need no process."""
+        return not self.live and target.is_release and _trace_file(scenario, target).is_file()
+
+    def run(self, scenario: Scenario, target: Target | None = None) -> Trace:
+        """The trace of ``scenario`` on ``target`` (default: the installed AR runner).
+
+        Raises ``TargetUnavailable`` where it cannot be asked, ``TargetFailed`` where it dies or hangs meanwhile.
+        """
+        target = target or Target(INSTALLED)
+        kept = _trace_file(scenario, target) if target.is_release else None
+        if kept and not self.live and (trace := _read(kept)):
+            return trace
+        worker = self._worker(target)
+        try:
+            trace = worker.run(scenario)
+        except TargetFailed:
+            self._workers.pop(target).close()
+            raise
+        self.ran[target] = self.ran.get(target, 0) + 1
+        if kept:
+            _write(kept, trace)
+        return trace
+
+    def _worker(self, target: Target) -> Worker:
+        if target in self._failed:
+            raise self._failed[target]
+        if target not in self._workers:
+            try:
+                folder = self._folder(target)
+            except TargetUnavailable as error:
+                self._failed[target] = error
+                raise
+            self._workers[target] = Worker(target.runner, folder, str(target))
+        return self._workers[target]
+
+    def _folder(self, target: Target) -> Path | None:
+        if target.is_installed:
+            return None
+        release = catalogue.release(target.vllm_omni) if target.is_release else None
+        return install.install(release, self.say) if release else Path(target.vllm_omni)
+
+
+@cache
+def harness_digest() -> str:
+    """SHA-256 over the files that a trace depends on."""
+    root = Path(__file__).resolve().parent.parent
+    digest = hashlib.sha256()
+    for name in HARNESS:
+        digest.update(name.encode() + b"\0" + (root / name).read_bytes() + b"\0")
+    return digest.hexdigest()
+
+
+def _trace_file(scenario: Scenario, target: Target) -> Path:
+    release = catalogue.release(target.vllm_omni)
+    assert release is not None
+    parts = [release.requirements, target.runner, scenario.to_json(), harness_digest()]
+    key = hashlib.sha256("\0".join(parts).encode()).hexdigest()
+    return install.cache_folder() / "traces" / release.vllm_omni / f"{key}.json"
+
+
+def _read(file: Path) -> Trace | None:
+    """A kept trace; a damaged one counts as none."""
+    try:
+        return Trace.from_json(file.read_bytes())
+    except (OSError, ValueError):
+        return None
+
+
+def _write(file: Path, trace: Trace) -> None:
+    """Whole or not at all; a cache that cannot be written costs time, not the run."""
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        handle, name = tempfile.mkstemp(dir=file.parent)
+        with os.fdopen(handle, "w", encoding="utf-8") as part:
+            part.write(trace.to_json())
+        os.replace(name, file)
+    except OSError:
+        pass

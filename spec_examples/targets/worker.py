@@ -1,0 +1,132 @@
+"""The process that runs scenarios on one target: scenarios in, traces out, a line of JSON each.
+
+``python -m spec_examples.targets.worker --runner ar`` answers on the standard output it was started with; whatever the
+runner and its libraries print goes to the standard error instead. ``--control`` runs the control alone.
+"""
+
+from __future__ import annotations
+
+import argparse
+import atexit
+import json
+import os
+import shutil
+import sys
+from pathlib import Path
+from typing import Any, TextIO
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Serve until the standard input ends. Never returns: threads of vLLM's process group outlive the interpreter."""
+    parser = argparse.ArgumentParser(prog="python -m spec_examples.targets.worker", description=__doc__)
+    parser.add_argument("--runner", default="ar", help="ar, generation, or package.module:Class")
+    parser.add_argument("--expect", help="folder that vllm_omni has to be imported from")
+    parser.add_argument("--control", action="store_true", help="run the control, print ok, and end")
+    options = parser.parse_args(arguments)
+    answers = _claim_standard_output()
+    status = 0
+    try:
+        ready = _prepare(options)
+        if options.control:
+            print("ok", file=answers, flush=True)
+        else:
+            _answer(answers, {"ready": ready})
+            _serve(options.runner, answers)
+    except Exception as error:
+        from spec_examples.targets.errors import TargetUnavailable
+
+        status = 2
+        known = isinstance(error, TargetUnavailable) or type(error).__name__ == "CannotRun"
+        message = str(error) if known else f"{type(error).__name__}: {error}"
+        _answer(answers, {"unavailable": " ".join(message.split())})
+    finally:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        atexit._run_exitfuncs()
+        _remove_temporary_folders()
+        os._exit(status)
+
+
+def _claim_standard_output() -> TextIO:
+    """Keep the real standard output for answers; prints of libraries, C ones included, go to the standard error."""
+    answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    os.dup2(2, 1)
+    return answers
+
+
+def _answer(answers: TextIO, message: dict[str, Any]) -> None:
+    answers.write(json.dumps(message) + "\n")
+    answers.flush()
+
+
+def _prepare(options: argparse.Namespace) -> dict[str, str]:
+    """Import the target, check that it is the one that was asked for, and run the control."""
+    from spec_examples.targets.errors import TargetUnavailable
+
+    try:
+        import vllm
+        import vllm_omni
+    except ImportError as error:
+        raise TargetUnavailable(f"vLLM-Omni does not import: {error}") from error
+    where = Path(vllm_omni.__file__).resolve().parent.parent
+    if options.expect and where != Path(options.expect).resolve():
+        raise TargetUnavailable(f"vllm_omni was imported from {where}, not from {options.expect}")
+    _check_pairing(str(getattr(vllm_omni, "__version__", "")), str(getattr(vllm, "__version__", "")))
+    try:
+        from spec_examples.targets import drive, engine
+    except ImportError as error:
+        raise TargetUnavailable(f"the runner does not import: {error}") from error
+    control = _control(options.runner)
+    trace = drive.run(control, options.runner)
+    if trace.error:
+        raise TargetUnavailable(f"the control (one two-token prefill without MTP) failed: {trace.error}")
+    return {
+        "vllm_omni": trace.environment.vllm_omni,
+        "vllm": trace.environment.vllm,
+        "torch": trace.environment.torch,
+        "python": trace.environment.python,
+        "runner": engine.runner_class(options.runner).__name__.removeprefix("Cpu"),
+    }
+
+
+def _control(runner: str) -> Any:
+    """The smallest run that a runner has to finish before anything is judged."""
+    from spec_examples.scenario import Request, Scenario
+
+    return Scenario(talker="scalar-no-mtp", requests=(Request(prompt_len=2, max_tokens=1),))
+
+
+def _check_pairing(vllm_omni: str, vllm: str) -> None:
+    """vLLM pairs by minor version; a checkout that reports none is taken at its word."""
+    from spec_examples.targets.errors import TargetUnavailable
+
+    ours, theirs = vllm_omni.split(".")[:2], vllm.split(".")[:2]
+    if len(ours) == len(theirs) == 2 and all(part.isdigit() for part in ours + theirs) and ours != theirs:
+        raise TargetUnavailable(
+            f"vLLM {vllm} does not pair with vLLM-Omni {vllm_omni}: install vLLM {'.'.join(ours)}.x beside it"
+        )
+
+
+def _serve(runner: str, answers: TextIO) -> None:
+    """One answer for each line: ``trace``, or ``unavailable`` where the scenario could not be put to the runner."""
+    from spec_examples.scenario import Scenario
+    from spec_examples.targets import drive
+    from spec_examples.targets.engine import CannotRun
+
+    for line in sys.stdin:
+        try:
+            trace = drive.run(Scenario.from_json(line), runner)
+            answers.write('{"trace":' + trace.to_json() + "}\n")
+            answers.flush()
+        except CannotRun as error:
+            _answer(answers, {"unavailable": " ".join(str(error).split())})
+
+
+def _remove_temporary_folders() -> None:
+    engine = sys.modules.get("spec_examples.targets.engine")
+    for folder in engine.architecture_folders() if engine else ():
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+if __name__ == "__main__":
+    main()
