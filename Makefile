@@ -1,0 +1,40 @@
+# Every target first brings .venv up to date, which takes no time where it is. Its messages go to standard error, so
+# `make --silent check > report.txt` holds the report alone.
+PYTHON ?= python3
+BIN := .venv/bin
+
+.DEFAULT_GOAL := help
+.PHONY: help check test site serve bench lint ci clean environment
+
+help: ## list these targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+environment: ## set up .venv and nothing more (PYTHON=python3.12 chooses the interpreter)
+	@$(PYTHON) setup/environment.py
+
+check: environment ## execute every page against the installed vLLM-Omni runner
+	$(BIN)/phase-contract check
+
+test: environment ## every test, pages included
+	$(BIN)/python -m pytest
+
+site: environment ## build the site into site/; a warning is an error
+	$(BIN)/mkdocs build --strict
+
+serve: environment ## serve the site at http://127.0.0.1:8000 and reload it as pages change
+	$(BIN)/mkdocs serve --livereload
+
+bench: environment ## measure the gate, as ratios to importing the runner
+	$(BIN)/python -m spec_examples.gate.bench
+
+lint: environment ## ruff and mypy
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+
+ci: lint test site ## all that has to be green; old releases are run, not recalled
+	$(BIN)/phase-contract check --live
+
+clean: ## remove what was built, and keep .venv
+	rm -rf site build dist *.egg-info .pytest_cache .hypothesis .ruff_cache .mypy_cache
+	find spec_examples tests docs setup -name __pycache__ -type d -prune -exec rm -rf {} +
