@@ -1,0 +1,47 @@
+"""Reads a page: the examples on it, each proven to be what a reader gets."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from . import blocks, rendered
+from .errors import PageError
+from .example import Page
+from .finding import find
+from .includes import includes, only_changelog, without_includes
+from .source import Source, read_text
+
+
+def read(path: Path, text: str | None = None) -> Page:
+    """The page at ``path``, or ``text`` as if it stood there.
+
+    Raises PageError, and nothing else, where the page is wrong: a fence without end, indented code, a row with the
+    wrong number of cells, a doubled or missing header, an exemption without a reason or without anything to exempt, a
+    doubled clause anchor, a snippet inside a block, a page with no example, and every place at which the site would
+    show something else than what is run. Lines and columns of errors and examples are 1-based.
+    """
+    source = Source(path, read_text(path) if text is None else text)
+    try:
+        tokens = blocks.parse(source.body)
+    except RecursionError:
+        raise PageError(path, 1, "nested too deeply to be read: flatten its lists and quotes") from None
+    taken_in = includes(source, tokens)
+    examples, clauses = find(source, tokens)
+    changelog = only_changelog(tokens, taken_in)
+    rendered.check(source, without_includes(source, taken_in), examples, clauses)
+    if not examples and not changelog:
+        raise PageError(path, 1, "a page with no example: show what it says as a block, a table or an admonition")
+    return Page(path, source.text, examples, clauses, taken_in, changelog)
+
+
+def check_unique(pages: Iterable[Page]) -> None:
+    """Raises PageError where a clause is anchored on a second page."""
+    seen: dict[str, tuple[Path, int]] = {}
+    for page in pages:
+        for name, line in page.clauses.items():
+            if name in seen:
+                path, first = seen[name]
+                message = f"clause {name} is already anchored at {path.as_posix()}:{first}: anchor it once"
+                raise PageError(page.path, line, message)
+            seen[name] = page.path, line

@@ -1,0 +1,120 @@
+"""Proves that what is run is what is read: the examples of a page are those of the rendered page, in order.
+
+markdown-it-py finds the examples, Python-Markdown makes the site, and they disagree more often than one thinks: about
+a table right after a paragraph, a pipe in a code span, the indentation of a list. Where they do, the page is an error.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from . import fence, site
+from .errors import PageError
+from .example import Example
+from .html import Reader, Shown
+from .sections import CLAUSE
+from .source import Source
+
+_RIGHT = {
+    "block": "put the fence on lines of its own, blank lines around it, indented by four spaces for each list, "
+    "admonition or tab around it",
+    "header": "put blank lines around the table, and keep pipes, braces and HTML out of its cells",
+    "row": "put blank lines around the table, and keep pipes, braces and HTML out of its cells",
+    "admonition": 'write !!! type "Title" on a line of its own, and indent the body by four spaces',
+}
+_CALLED = {"block": "the block", "header": "the table header", "row": "the row", "admonition": "the admonition"}
+
+
+def check(source: Source, body: str, examples: tuple[Example, ...], clauses: dict[str, int]) -> None:
+    """Raises PageError at the first example that a reader of ``body`` would not get as it is run, or at its neighbour.
+
+    Code is compared line by line, tabs expanded; other texts with runs of white space made one space. Language and
+    title of a block count where the site shows them. Clause anchors have to be anchors of the site.
+    """
+    reader = _render(source, body)
+    expected = list(_expected(examples))
+    for at in range(max(len(expected), len(reader.shown))):
+        run, line = expected[at] if at < len(expected) else (None, expected[-1][1] if expected else 1)
+        shown = reader.shown[at] if at < len(reader.shown) else None
+        if run is None or shown is None or not _same(run, shown):
+            raise PageError(source.path, line, _difference(run, shown))
+    for name, line in clauses.items():
+        if name not in reader.ids:
+            message = f"the site makes no anchor of {name}: write {{#{name}}} behind a heading, a link or a paragraph"
+            raise PageError(source.path, line, message)
+    for name in reader.ids:
+        if CLAUSE.fullmatch(name) and name not in clauses:
+            message = f"the site anchors {name}, and the examples do not know it: write {{#{name}}} in Markdown, once"
+            raise PageError(source.path, 1, message)
+
+
+def _render(source: Source, body: str) -> Reader:
+    builder = site.builder(source.path)
+    reader = Reader(site.diagrams(builder))
+    try:
+        reader.feed(builder.convert(body))
+        reader.close()
+    except Exception as error:  # extensions are other people's code, and raise what they like
+        message = f"the site cannot render this page ({type(error).__name__}: {error}): simplify its Markdown"
+        raise PageError(source.path, 1, message) from None
+    finally:
+        builder.reset()
+    return reader
+
+
+def _expected(examples: Iterable[Example]) -> Iterator[tuple[Shown, int]]:
+    table = 0
+    for example in examples:
+        if example.kind == "block":
+            yield Shown("block", [example.source], example.language, example.title), example.line
+        elif example.kind == "admonition":
+            yield Shown("admonition", [example.title]), example.line
+        else:
+            if example.table_line != table:
+                table = example.table_line
+                yield Shown("header", list(example.header)), table
+            yield Shown("row", list(example.cells)), example.line
+
+
+def _same(run: Shown, shown: Shown) -> bool:
+    if run.kind != shown.kind:
+        return False
+    if run.kind != "block":
+        return _texts(run) == _texts(shown)
+    # A language that the highlighter does not know is shown as text, as is none.
+    known = fence.language(shown.language) in (run.language, "text", "")
+    return known and _texts(run) == _texts(shown) and run.title.split() == shown.title.split()
+
+
+def _texts(shown: Shown) -> list[str]:
+    if shown.kind == "block":
+        lines = "".join(shown.texts).expandtabs(4).split("\n")
+        return "\n".join(line.rstrip() for line in lines).strip("\n").split("\n")
+    # An admonition without a title is one with an empty title.
+    return [" ".join(text.split()) for text in shown.texts or [""]]
+
+
+def _difference(run: Shown | None, shown: Shown | None) -> str:
+    kind = run.kind if run else shown.kind if shown else "block"
+    return f"a reader gets {_named(shown, run)}, what is run is {_named(run, shown)}: {_RIGHT[kind]}"
+
+
+def _named(shown: Shown | None, other: Shown | None) -> str:
+    if shown is None:
+        return "nothing"
+    texts = _texts(shown)
+    if shown.kind == "block" and other and other.kind == "block":
+        texts = _from_first_difference(texts, _texts(other)) or [shown.language or "text", shown.title]
+    return f"{_CALLED[shown.kind]} {_short(' | '.join(texts))!r}"
+
+
+def _from_first_difference(texts: list[str], others: list[str]) -> list[str]:
+    """The first line of ``texts`` that differs; empty where none does."""
+    if texts == others:
+        return []
+    at = next((at for at, (one, two) in enumerate(zip(texts, others)) if one != two), min(len(texts), len(others)))
+    return texts[at : at + 1] or ["(its end)"]
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= 60 else text[:57] + "..."
