@@ -135,13 +135,18 @@ class Step:
 
 @dataclass(frozen=True)
 class Environment:
-    """What ran: versions as the packages report them, the runner's class, and what the model offered."""
+    """What ran: versions as the packages report them, and the runner's class.
+
+    ``preprocess_from`` and ``mtp_from`` name the classes that define ``_preprocess`` and ``_talker_mtp_forward`` for it.
+    """
 
     vllm_omni: str = ""
     vllm: str = ""
     torch: str = ""
     python: str = ""
     runner: str = ""
+    preprocess_from: str = ""
+    mtp_from: str = ""
 
 
 @dataclass(frozen=True)

@@ -81,7 +81,13 @@ def environment(runner: type) -> Environment:
         torch=str(torch.__version__),
         python=platform.python_version(),
         runner=runner.__name__.removeprefix("Cpu"),
+        preprocess_from=_defined_in(runner, "_preprocess"),
+        mtp_from=_defined_in(runner, "_talker_mtp_forward"),
     )
+
+
+def _defined_in(runner: type, method: str) -> str:
+    return next((cls.__name__ for cls in runner.__mro__ if method in vars(cls)), "")
 
 
 _TALKERS: dict[str | Source, type] = {}

@@ -61,6 +61,8 @@ def _answer(answers: TextIO, message: dict[str, Any]) -> None:
 
 def _prepare(options: argparse.Namespace) -> dict[str, str]:
     """Import the target, check that it is the one that was asked for, and run the control."""
+    import msgspec
+
     from spec_examples.targets.errors import TargetUnavailable
 
     try:
@@ -73,20 +75,14 @@ def _prepare(options: argparse.Namespace) -> dict[str, str]:
         raise TargetUnavailable(f"vllm_omni was imported from {where}, not from {options.expect}")
     _check_pairing(str(getattr(vllm_omni, "__version__", "")), str(getattr(vllm, "__version__", "")))
     try:
-        from spec_examples.targets import drive, engine
+        from spec_examples.targets import drive
     except ImportError as error:
         raise TargetUnavailable(f"the runner does not import: {error}") from error
     control = _control(options.runner)
     trace = drive.run(control, options.runner)
     if trace.error:
         raise TargetUnavailable(f"the control (one two-token prefill without MTP) failed: {trace.error}")
-    return {
-        "vllm_omni": trace.environment.vllm_omni,
-        "vllm": trace.environment.vllm,
-        "torch": trace.environment.torch,
-        "python": trace.environment.python,
-        "runner": engine.runner_class(options.runner).__name__.removeprefix("Cpu"),
-    }
+    return msgspec.to_builtins(trace.environment)
 
 
 def _control(runner: str) -> Any:

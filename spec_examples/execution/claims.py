@@ -1,0 +1,108 @@
+"""Execute an admonition: its blocks, and, where its title is a range of releases, on every release at hand."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from packaging.version import InvalidVersion, Version
+
+from spec_examples.execution.result import Result
+from spec_examples.markdown import Example, Page
+from spec_examples.targets import Target, TargetUnavailable, resolve
+from spec_examples.targets.catalogue import releases
+from spec_examples.targets.target import INSTALLED, installed_version
+
+if TYPE_CHECKING:
+    from spec_examples.execution.page import PageExecution
+
+RANGE = re.compile(r"vLLM-Omni (?P<version>\S+) and (?P<side>earlier|later)")
+"""A title that claims something about releases."""
+
+
+def is_claim(page: Page, line: int) -> bool:
+    """Whether the admonition at ``line`` of a page claims a range of releases."""
+    return any(e.kind == "admonition" and e.line == line and RANGE.fullmatch(e.title) for e in page.examples)
+
+
+def evaluate(page: PageExecution, admonition: Example) -> dict[str, Result]:
+    """The results of an admonition and of every example inside it, by id."""
+    found = RANGE.fullmatch(admonition.title)
+    inner = page.page.children(admonition)
+    if not inner:
+        return {admonition.id: _error(page, admonition, "nothing inside this admonition can be executed; show it")}
+    if not found:
+        return _unconditional(page, admonition, inner)
+    try:
+        bound = Version(found["version"])
+    except InvalidVersion:
+        return {admonition.id: _error(page, admonition, f"{found['version']!r} in the title is not a version")}
+    return _over_releases(page, admonition, inner, bound, found["side"])
+
+
+def releases_at_hand() -> tuple[tuple[Version, Target], ...]:
+    """The catalogue's releases and the installed one, oldest first."""
+    found = {Version(release.vllm_omni): resolve(release.vllm_omni) for release in releases()}
+    installed = installed_version()
+    if installed and installed != "unknown":
+        found[Version(installed)] = resolve(INSTALLED)
+    return tuple(sorted(found.items(), key=lambda item: item[0]))
+
+
+def _unconditional(page: PageExecution, admonition: Example, inner: tuple[Example, ...]) -> dict[str, Result]:
+    results = {example.id: page.evaluate(example) for example in inner}
+    wrong = [r for r in results.values() if r.outcome in ("failed", "error")]
+    message = f"the example at line {wrong[0].line} does not hold" if wrong else ""
+    outcome = wrong[0].outcome if wrong else "passed"
+    return {admonition.id: page._as_result(admonition, outcome, message)}
+
+
+def _over_releases(
+    page: PageExecution, admonition: Example, inner: tuple[Example, ...], bound: Version, side: str
+) -> dict[str, Result]:
+    """Blocks pass on every release inside the range, and every assertion fails on every release outside."""
+    results: dict[str, Result] = {}
+    wrong: Result | None = None
+    checked = page.context.target
+    at_hand = releases_at_hand()
+    page.context.session.start(target for _, target in at_hand if page.context.session.live)
+    sides = [version <= bound if side == "earlier" else version >= bound for version, _ in at_hand]
+    try:
+        for (version, target), inside in zip(at_hand, sides, strict=True):
+            page.context.target = target
+            for example in inner:
+                result = page.attempt(example, lambda example=example: page.execute(example))  # type: ignore[misc]
+                if inside and result.outcome != "passed":
+                    results.setdefault(example.id, _on(result, version))
+                elif not inside and example.language == "python" and not example.title and result.outcome != "failed":
+                    results.setdefault(example.id, _holds_outside(page, example, result, version, admonition.title))
+    except TargetUnavailable as error:
+        wrong = _error(page, admonition, str(error))
+    finally:
+        page.context.target = checked
+    for example in inner:
+        results.setdefault(example.id, page._as_result(example, "passed", ""))
+    if wrong is None and (len(set(sides)) < 2):
+        wrong = _error(page, admonition, "no release at hand lies on the other side of this range; nothing shows the bound")
+    bad = [r for r in results.values() if r.outcome in ("failed", "error")]
+    if wrong is None and bad:
+        wrong = page._as_result(admonition, bad[0].outcome, bad[0].message)
+    results[admonition.id] = wrong or page._as_result(admonition, "passed", "")
+    return results
+
+
+def _on(result: Result, version: Version) -> Result:
+    message = f"on vLLM-Omni {version}: {result.message}"
+    return Result(
+        result.id, result.kind, result.path, result.line, result.clauses, result.outcome, message, result.detail, result.column
+    )
+
+
+def _holds_outside(page: PageExecution, example: Example, result: Result, version: Version, title: str) -> Result:
+    if result.outcome == "error":
+        return _on(result, version)
+    return page._as_result(example, "failed", f"holds on vLLM-Omni {version} too, outside of the range {title!r}")
+
+
+def _error(page: PageExecution, admonition: Example, message: str) -> Result:
+    return page._as_result(admonition, "error", message)

@@ -1,0 +1,158 @@
+"""Execute the examples of one page, in order, on one target."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from typing import Any
+
+from spec_examples.contract.judge import excluded, judge, took_mtp
+from spec_examples.execution import blocks, claims, tables
+from spec_examples.execution.result import Disagreement, Result, Unaskable
+from spec_examples.execution.show import show_step
+from spec_examples.markdown import Example, Page
+from spec_examples.running import Context, Made, RunnerRaised, running
+from spec_examples.scenario import InvalidScenario
+from spec_examples.targets import Session, Target, TargetFailed, TargetUnavailable
+
+EXCLUSIONS = {"ROUTE-2", "ROUTE-3", "ROUTE-5"}
+"""Clauses that say who does not take MTP: a run shows one only where somebody else does take it."""
+
+CONTRACT_PAGES = "docs/contract/"
+
+
+class PageExecution:
+    """One page on one target: the namespace that its Python blocks share, the files that it shows, its results so far.
+
+    ``evaluate`` may be called in any order: whatever an example needs of the blocks before it is executed first.
+    """
+
+    def __init__(self, page: Page, session: Session, target: Target) -> None:
+        self.page = page
+        self.context = Context(session, target)
+        self.namespace: dict[str, Any] = {"__name__": "__page__"}
+        self.printed: dict[int, str] = {}
+        """What each Python block printed, by its line."""
+        self.results: dict[str, Result] = {}
+
+    def evaluate(self, example: Example) -> Result:
+        """The result of ``example``; it is executed once."""
+        if example.id not in self.results:
+            self._before(example)
+        if example.id not in self.results:
+            self.results[example.id] = self._result(example)
+        return self.results[example.id]
+
+    def _before(self, example: Example) -> None:
+        """Blocks share a namespace, and a claim decides for the blocks inside it: execute both first."""
+        for earlier in self.page.examples:
+            if earlier.line >= example.line:
+                break
+            shared = earlier.kind == "block" and earlier.parent is None and earlier.language in ("python", "yaml")
+            if earlier.id not in self.results and (shared or earlier.line == example.parent):
+                self.results[earlier.id] = self._result(earlier)
+
+    def _result(self, example: Example) -> Result:
+        if example.exempt:
+            if example.page.startswith(CONTRACT_PAGES):
+                return self._as_result(example, "error", f"nothing under {CONTRACT_PAGES} is exempt from execution")
+            return self._as_result(example, "exempt", example.exempt)
+        if example.kind == "admonition":
+            results = claims.evaluate(self, example)
+            self.results.update(results)
+            return self.results[example.id]
+        return self.attempt(example, lambda: self.execute(example))
+
+    def attempt(self, example: Example, execute: Callable[[], None]) -> Result:
+        """Execute one example and say what came of it; its runs are judged too."""
+        start = len(self.context.made)
+        try:
+            with running(self.context):
+                execute()
+            made = self.context.made[start:]
+            if example.kind == "block":
+                self._judge(example, made)
+            self._require_liveness(example, made)
+        except Disagreement as found:
+            clauses = found.clauses or example.clauses
+            return self._as_result(example, "failed", found.message, clauses, found.detail, found.line)
+        except Unaskable as found:
+            return self._as_result(example, "error", found.message, line=found.line, column=found.column)
+        except (InvalidScenario, TargetUnavailable) as found:
+            return self._as_result(example, "error", str(found))
+        except (RunnerRaised, TargetFailed) as found:
+            violated, detail = self._violated(self.context.made[start:])
+            return self._as_result(example, "failed", str(found), violated or example.clauses, detail)
+        return self._as_result(example, "passed", "")
+
+    def execute(self, example: Example) -> None:
+        """Dispatch on what the example is. Raises ``Disagreement`` or ``Unaskable``."""
+        if example.kind == "row":
+            tables.evaluate(self.context, example)
+        else:
+            blocks.evaluate(self, example)
+
+    def following(self, example: Example) -> Example | None:
+        """The example right after this one."""
+        later = [e for e in self.page.examples if e.line > example.line]
+        return later[0] if later else None
+
+    def preceding(self, example: Example) -> Example | None:
+        """The example right before this one."""
+        earlier = [e for e in self.page.examples if e.line < example.line]
+        return earlier[-1] if earlier else None
+
+    def _judge(self, example: Example, made: list[Made]) -> None:
+        """Every run on the target of the check has to keep every promise, whatever the block itself asserts."""
+        if example.parent is not None and claims.is_claim(self.page, example.parent):
+            return  # outside its range a claim is about runners that break promises; its blocks say which
+        violated, detail = self._violated([m for m in made if not m.named])
+        if violated:
+            raise Disagreement(f"the runner breaks {', '.join(violated)}", violated, detail)
+
+    @staticmethod
+    def _violated(made: list[Made]) -> tuple[tuple[str, ...], str]:
+        clauses: dict[str, str] = {}
+        for one in made:
+            for verdict in judge(one.trace):
+                if verdict.outcome == "failed" and verdict.clause not in clauses:
+                    shown = show_step(one.trace, verdict.step) if verdict.step else ""
+                    clauses[verdict.clause] = f"  {verdict.clause}: {verdict.message}\n{shown}".rstrip()
+        return tuple(clauses), "\n".join(clauses.values())
+
+    @staticmethod
+    def _require_liveness(example: Example, made: list[Made]) -> None:
+        """No exclusion is shown by a run in which nothing took MTP."""
+        if not EXCLUSIONS.intersection(example.clauses):
+            return
+        traces = [m.trace for m in made if m.trace.mtp]
+        if any(excluded(t) for t in traces) and not any(took_mtp(t) for t in traces):
+            raise Disagreement("no row of this example took MTP, so it shows no exclusion")
+
+    def _as_result(
+        self,
+        example: Example,
+        outcome: Any,
+        message: str,
+        clauses: tuple[str, ...] | None = None,
+        detail: str = "",
+        line: int | None = None,
+        column: int | None = None,
+    ) -> Result:
+        return Result(
+            id=example.id,
+            kind=example.kind,
+            path=example.page,
+            line=line or example.line,
+            clauses=example.clauses if clauses is None else clauses,
+            outcome=outcome,
+            message=message,
+            detail=detail,
+            column=column,
+        )
+
+
+def defined_talkers(source: str) -> list[str]:
+    """Names of the classes in a file that have a ``preprocess`` hook. Raises ``SyntaxError``."""
+    classes = [node for node in ast.parse(source).body if isinstance(node, ast.ClassDef)]
+    return [c.name for c in classes if any(isinstance(n, ast.FunctionDef) and n.name == "preprocess" for n in c.body)]

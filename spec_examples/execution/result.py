@@ -1,0 +1,54 @@
+"""What came of one example. Plain data, between execution and reports."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+State = Literal["passed", "failed", "diverges", "exempt", "error"]
+
+
+class Disagreement(Exception):
+    """Page and runner disagree. ``clauses`` are those that the runner violates; ``detail`` shows the run, in lines."""
+
+    def __init__(self, message: str, clauses: tuple[str, ...] = (), detail: str = "", line: int | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.clauses = clauses
+        self.detail = detail
+        self.line = line
+
+
+class Unaskable(Exception):
+    """The page asks something that cannot be asked. ``line`` and ``column`` say where, if not at the example's line."""
+
+    def __init__(self, message: str, line: int | None = None, column: int | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.line = line
+        self.column = column
+
+
+@dataclass(frozen=True)
+class Result:
+    """One example's outcome.
+
+    ``clauses`` are those violated where it failed, else those of its section. ``message`` is one line; ``detail`` more, for the
+    person who has to mend it.
+    """
+
+    id: str
+    kind: str
+    path: str
+    line: int
+    clauses: tuple[str, ...]
+    outcome: State
+    message: str = ""
+    detail: str = ""
+    column: int | None = None
+
+    def __str__(self) -> str:
+        place = f"{self.path}:{self.line}" + (f":{self.column}" if self.column else "")
+        clauses = f"{' '.join(self.clauses)}: " if self.clauses and self.outcome != "error" else ""
+        detail = f"\n{self.detail}" if self.detail else ""
+        return f"{place}: {clauses}{self.message}{detail}"

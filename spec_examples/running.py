@@ -1,0 +1,186 @@
+"""``run``: what pages and people call. It puts a scenario to a target and gives back the trace.
+
+On a page the target is that of the check. Anywhere else it is the installed runner, in a process that is started on the
+first call and ends with the interpreter.
+"""
+
+from __future__ import annotations
+
+import atexit
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import yaml
+
+from spec_examples.scenario import MAX_LEN, STUB_TALKERS, InvalidScenario, Limits, Request, Row, Scenario, Source
+from spec_examples.targets import Session, Target, resolve
+from spec_examples.trace import Trace
+
+SETTINGS = {
+    "enable_chunked_prefill": "chunked_prefill",
+    "max_num_batched_tokens": "budget",
+    "max_num_seqs": "sequences",
+    "long_prefill_token_threshold": "long_prefill_threshold",
+}
+"""Scheduler settings that a page may configure, under vLLM's names, and the field of ``Limits`` that each is."""
+
+FORCED_BUDGET = 64
+"""Tokens a step that forced rows may have, unless they need more: no scheduler limits them."""
+
+
+class RunnerRaised(RuntimeError):
+    """The runner, or a hook that it called, raised. ``trace`` ends with the step in which it did."""
+
+    def __init__(self, trace: Trace) -> None:
+        super().__init__(trace.error)
+        self.trace = trace
+
+
+@dataclass(frozen=True)
+class Made:
+    """One trace that was made, and how. ``named`` says whether its target was named, rather than that of the check."""
+
+    target: Target
+    scenario: Scenario
+    trace: Trace
+    named: bool = False
+
+
+@dataclass
+class Context:
+    """Where ``run`` runs: a session, its target, the files that a page has shown, and what was made so far."""
+
+    session: Session
+    target: Target
+    files: dict[str, Source] = field(default_factory=dict)
+    settings: dict[str, dict[str, bool | int]] = field(default_factory=dict)
+    made: list[Made] = field(default_factory=list)
+
+
+_current: ContextVar[Context | None] = ContextVar("phase_contract_context", default=None)
+
+
+@contextmanager
+def running(context: Context) -> Iterator[Context]:
+    """Let ``run`` use ``context`` within the block."""
+    token = _current.set(context)
+    try:
+        yield context
+    finally:
+        _current.reset(token)
+
+
+def current() -> Context:
+    """The context in force; outside of a check, one with the installed runner."""
+    context = _current.get()
+    if context is None:
+        session = Session(say=lambda line: print(line, file=sys.stderr))
+        atexit.register(session.close)
+        context = Context(session, resolve())
+        _current.set(context)
+    return context
+
+
+def run(
+    *rows_or_requests: Row | Request,
+    steps: Sequence[Sequence[Row]] = (),
+    talker: str = "scalar",
+    limits: Limits | None = None,
+    on: str | None = None,
+) -> Trace:
+    """Run requests under the real scheduler, or forced rows, on the real runner.
+
+    Give either requests, or the rows of one step, or ``steps`` of rows. ``talker`` is one of the stub talkers
+    (``scalar``, ``batched``, ``scalar-no-mtp``, ``batched-no-mtp``), ``package.module:Class``, or ``file.py:Class`` for a
+    file (on a page: a block with that title). ``on`` names another release.
+
+    Raises ``InvalidScenario`` for what no scheduler would ask, ``TargetUnavailable`` where there is no such runner,
+    and ``RunnerRaised`` where the runner or a hook raises.
+    """
+    context = current()
+    scenario = _scenario(rows_or_requests, steps, _talker(talker, context), limits)
+    return put(scenario, on=on)
+
+
+def put(scenario: Scenario, *, on: str | None = None, runner: str | None = None) -> Trace:
+    """The trace of a scenario that is at hand, on the target in force or the one that is named; raises as ``run`` does."""
+    context = current()
+    target = resolve(on or context.target.vllm_omni, runner or context.target.runner)
+    trace = context.session.run(scenario, target)
+    context.made.append(Made(target, scenario, trace, named=bool(on or runner)))
+    if trace.error:
+        raise RunnerRaised(trace)
+    return trace
+
+
+def settings(file: str, **more: bool | int) -> Limits:
+    """The limits that a stage's settings ask for. ``file`` is YAML: shown on the page under that title, or on disk.
+
+    ``more`` are fields of ``Limits`` that the file leaves open. Raises ``InvalidScenario`` for a key that is not known.
+    """
+    shown = current().settings
+    if file in shown:
+        return limits_of(shown[file], **more)
+    try:
+        return limits_of(yaml.safe_load(Path(file).read_text(encoding="utf-8")), **more)
+    except (OSError, yaml.YAMLError) as error:
+        raise InvalidScenario(f"settings {file}: {' '.join(str(error).split())}") from error
+
+
+def limits_of(configured: object, **more: bool | int) -> Limits:
+    """``Limits`` from a mapping with the names of vLLM's scheduler configuration."""
+    if not isinstance(configured, dict) or not configured:
+        raise InvalidScenario(f"scheduler settings are a mapping of {', '.join(SETTINGS)}")
+    chosen: dict[str, bool | int] = {}
+    for key, value in configured.items():
+        if key not in SETTINGS:
+            raise InvalidScenario(f"scheduler setting {key!r} is not one of {', '.join(SETTINGS)}")
+        wanted = type(getattr(Limits(), SETTINGS[key]))
+        if type(value) is not wanted:
+            raise InvalidScenario(f"scheduler setting {key} is {value!r}; it has to be of type {wanted.__name__}")
+        chosen[SETTINGS[key]] = value
+    if not chosen.get("chunked_prefill", True) and "budget" not in {**chosen, **more}:
+        chosen["budget"] = MAX_LEN  # vLLM wants room for a whole prompt where it may not cut one
+    return replace(Limits(), **{**chosen, **more})  # type: ignore[arg-type]
+
+
+def _scenario(
+    given: tuple[Row | Request, ...],
+    steps: Sequence[Sequence[Row]],
+    talker: str | Source,
+    limits: Limits | None,
+) -> Scenario:
+    rows = tuple(item for item in given if isinstance(item, Row))
+    requests = tuple(item for item in given if isinstance(item, Request))
+    if len(rows) + len(requests) != len(given) or (rows and requests) or (given and steps):
+        raise InvalidScenario("give either requests, or rows of one step, or steps of rows")
+    if requests or not (rows or steps):
+        return Scenario(talker, requests=requests, limits=limits or Limits())
+    return forced(steps or (rows,), talker, limits)
+
+
+def forced(steps: Sequence[Sequence[Row]], talker: str | Source = "scalar", limits: Limits | None = None) -> Scenario:
+    """A scenario of forced rows, under limits that leave room for all of them."""
+    widest = max((sum(row.span for row in step) for step in steps), default=1)
+    most = max((len(step) for step in steps), default=1)
+    room = Limits(budget=max(FORCED_BUDGET, widest), sequences=max(4, most))
+    return Scenario(talker, steps=tuple(tuple(step) for step in steps), limits=limits or room)
+
+
+def _talker(name: str, context: Context) -> str | Source:
+    """A stub's name, a module's class, or a class in a file: shown on the page, or on disk."""
+    file, colon, cls = name.rpartition(":")
+    if name in STUB_TALKERS or not file.endswith(".py"):
+        return name
+    if file in context.files:
+        shown = context.files[file]
+        return Source(shown.text, cls, shown.label)
+    try:
+        return Source(Path(file).read_text(encoding="utf-8"), cls, file)
+    except OSError as error:
+        shown = ", ".join(context.files) or "none"
+        raise InvalidScenario(f"talker file {file}: {error.strerror}; the page shows {shown}") from error
