@@ -1,0 +1,1 @@
+"""The command line: check, row, targets, and their reports."""

@@ -1,0 +1,197 @@
+"""Execute pages against a target, and say what came of every example."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import spec_examples
+from spec_examples.contract.clauses import CLAUSES
+from spec_examples.execution.page import PageExecution
+from spec_examples.execution.result import Result
+from spec_examples.markdown import Page, PageError, check_unique, read
+from spec_examples.markdown.sybil_parser import PageDocument, examples_parser
+from spec_examples.targets import Session, Target
+from spec_examples.trace import Environment
+
+STATES = ("passed", "failed", "diverges", "exempt", "error")
+KINDS = ("block", "row", "admonition", "recorded")
+
+
+class NoPages(ValueError):
+    """There is nothing to check; the message says where pages were looked for."""
+
+
+@dataclass
+class PageReport:
+    """One page: its results in order, or the one line that says why it could not be read."""
+
+    path: str
+    results: list[Result] = field(default_factory=list)
+    seconds: float = 0.0
+
+    def count(self, kind: str) -> int:
+        """Examples of one kind."""
+        return sum(result.kind == kind for result in self.results)
+
+    @property
+    def worst(self) -> str:
+        """The state that decides about the page."""
+        states = {result.outcome for result in self.results}
+        return next((s for s in ("failed", "error", "diverges") if s in states), "passed")
+
+
+@dataclass
+class CheckReport:
+    """A whole check: what ran, and page by page what came of it."""
+
+    target: Target
+    environment: Environment
+    pages: list[PageReport] = field(default_factory=list)
+
+    @property
+    def results(self) -> list[Result]:
+        """Every result, page by page."""
+        return [result for page in self.pages for result in page.results]
+
+    def summary(self) -> dict[str, int]:
+        """Counts by outcome and by kind, under the names of the JSON report."""
+        states = Counter(result.outcome for result in self.results)
+        kinds = Counter(result.kind for result in self.results)
+        plural = {"block": "blocks", "row": "rows", "admonition": "admonitions", "recorded": "recorded"}
+        return {**{s: states[s] for s in STATES}, **{plural[k]: kinds[k] for k in KINDS}}
+
+    @property
+    def exit_code(self) -> int:
+        """0: agreed. 1: page and runner disagree. 2: something could not be asked. 1 outranks 2."""
+        states = {result.outcome for result in self.results}
+        return 1 if "failed" in states else 2 if "error" in states else 0
+
+
+def find_pages(paths: Iterable[str]) -> list[Path]:
+    """The Markdown files that ``paths`` name, folders searched; without any, all of ``docs/``. Raises ``NoPages``."""
+    given = [Path(path) for path in paths] or [_default_folder()]
+    pages: list[Path] = []
+    for path in given:
+        if path.is_dir():
+            found = sorted(path.rglob("*.md"))
+            if not found:
+                raise NoPages(f"{path}: no page (*.md) in this folder")
+            pages += found
+        elif path.suffix == ".md" and path.is_file():
+            pages.append(path)
+        elif path.is_file():
+            raise NoPages(f"{path}: a page ends in .md")
+        else:
+            raise NoPages(f"{path}: no such file or folder")
+    return list(dict.fromkeys(pages))
+
+
+def _default_folder() -> Path:
+    """``docs`` here, else that of the clone which the package lies in."""
+    here, clone = Path("docs"), Path(spec_examples.__file__).resolve().parent.parent / "docs"
+    if here.is_dir():
+        return here
+    if clone.is_dir():
+        return clone
+    raise NoPages("no docs/ here: name the pages to check")
+
+
+def check(
+    paths: Iterable[Path],
+    session: Session,
+    target: Target,
+    *,
+    complete: bool = False,
+    began: Callable[[Path], None] = lambda _: None,
+    ended: Callable[[PageReport], None] = lambda _: None,
+) -> CheckReport:
+    """Execute every example of ``paths`` on ``target``.
+
+    ``complete`` says that these are all pages, so that every clause has to stand on one of them. ``began`` and ``ended`` are told
+    of each page. Raises ``TargetUnavailable`` where the target cannot be asked at all.
+    """
+    session.start([target])
+    read_pages = list(_read_all(paths, complete))
+    report = CheckReport(target, session.environment(target))
+    for path, page, wrong in read_pages:
+        began(path)
+        started = time.monotonic()
+        if page is None:
+            done = PageReport(_shown(path), wrong)
+        else:
+            done = PageReport(page.examples[0].page if page.examples else _shown(path), [*wrong, *_execute(page, session, target)])
+        done.seconds = time.monotonic() - started
+        report.pages.append(done)
+        ended(done)
+    return report
+
+
+def _execute(page: Page, session: Session, target: Target) -> Iterator[Result]:
+    """Sybil walks the page; the execution keeps what came of each example."""
+    execution = PageExecution(page, session, target)
+    document = PageDocument(page.text, str(page.path))
+    for region in examples_parser(lambda example: _evaluate(execution, example))(document):
+        document.add(region)
+    for example in document.examples():
+        example.evaluate()
+        yield execution.results[example.parsed.id]
+
+
+def _evaluate(execution: PageExecution, example: object) -> None:
+    execution.evaluate(example.parsed)  # type: ignore[attr-defined]
+
+
+def _read_all(paths: Iterable[Path], complete: bool) -> Iterator[tuple[Path, Page | None, list[Result]]]:
+    """Every page with what is wrong with it as a page; clause ids have to be known, and to stand in one place."""
+    pages: list[tuple[Path, Page | None, list[Result]]] = []
+    for path in paths:
+        try:
+            page = read(path)
+            pages.append((path, page, _unknown_clauses(page)))
+        except PageError as error:
+            pages.append((path, None, [_page_error(error)]))
+        except (OSError, UnicodeDecodeError) as error:
+            reason = getattr(error, "strerror", None) or "not UTF-8"
+            pages.append((path, None, [_wrong_at(path, 1, f"cannot be read: {reason}")]))
+    whole = [page for _, page, _ in pages if page is not None]
+    try:
+        check_unique(whole)
+    except PageError as error:
+        pages[0][2].append(_page_error(error))
+    if complete and all(page is not None for _, page, _ in pages):
+        anchored = {clause for page in whole for clause in page.clauses}
+        for clause in CLAUSES.values():
+            if clause.id not in anchored:
+                pages[0][2].append(_wrong_at(Path(clause.page), 1, f"{clause.id} has no anchor on this page"))
+    yield from pages
+
+
+def _unknown_clauses(page: Page) -> list[Result]:
+    wrong = []
+    for clause, line in page.clauses.items():
+        if clause not in CLAUSES:
+            wrong.append(_wrong_at(page.path, line, f"{clause} is no clause of this contract"))
+        elif not page.path.as_posix().endswith(CLAUSES[clause].page.rpartition("/")[2]):
+            wrong.append(_wrong_at(page.path, line, f"{clause} stands on {CLAUSES[clause].page}"))
+    return wrong
+
+
+def _page_error(error: PageError) -> Result:
+    return _wrong_at(error.path, error.line, error.message, error.column)
+
+
+def _wrong_at(path: Path, line: int, message: str, column: int | None = None) -> Result:
+    shown = _shown(path)
+    return Result(f"{shown}:{line}", "block", shown, line, (), "error", message, column=column)
+
+
+def _shown(path: Path) -> str:
+    """A path as a person would type it from here."""
+    try:
+        return path.resolve().relative_to(Path.cwd()).as_posix()
+    except ValueError:
+        return path.as_posix()
