@@ -10,7 +10,7 @@ from markdown_it.token import Token
 from .errors import PageError
 
 _MARK = re.compile(r"<!--\s*not executed\b", re.IGNORECASE)
-_ALONE = re.compile(r"<!--\s*not executed:(.*?)-->\s*", re.DOTALL)
+_ALONE = re.compile(r"\s*<!--\s*not executed:(.*?)-->\s*", re.DOTALL | re.IGNORECASE)
 _EXEMPTIBLE = {"fence", "code_block", "table_open", "admonition_open"}
 _RIGHT = "write <!-- not executed: REASON --> on a line of its own, directly before a block, a table or an admonition"
 
@@ -18,7 +18,7 @@ _RIGHT = "write <!-- not executed: REASON --> on a line of its own, directly bef
 def exemptions(path: Path, tokens: list[Token]) -> dict[int, str]:
     """The reason for each exempted token, by its place in ``tokens``.
 
-    Raises PageError for a mark without a reason, one that does not stand alone, and one that precedes nothing to exempt.
+    Raises PageError for a mark without a reason, one that does not stand alone, and one with nothing to exempt.
     """
     found: dict[int, str] = {}
     for at, token in enumerate(tokens):
@@ -26,8 +26,8 @@ def exemptions(path: Path, tokens: list[Token]) -> dict[int, str]:
             continue
         line = (token.map or [0])[0] + 1
         alone = _ALONE.fullmatch(token.content) if token.type == "html_block" else None
-        if alone is None or _MARK.search(alone[1]):
-            raise PageError(path, line, f"this exemption does not stand alone: {_RIGHT}")
+        if alone is None or "-->" in alone[1]:
+            raise PageError(path, line, f"this exemption is incomplete, or does not stand alone: {_RIGHT}")
         reason = " ".join(alone[1].split())
         if not reason:
             raise PageError(path, line, f"an exemption without a reason: {_RIGHT}")

@@ -80,8 +80,7 @@ def _example(page: Source, token: Token, kind: Any, /, **what: Any) -> Example:
     line = _line(token)
     start, end = token.meta["start"], token.meta["end"]
     end = start + len(page.body[start:end].rstrip())
-    place = {"line": line, "end_line": line, "start": page.offset(start), "end": page.offset(end)}
-    return Example(kind, page.path, page.page, **place, **what)
+    return Example(kind, page.path, page.page, line, line, page.offset(start), page.offset(end), **what)
 
 
 def _line(token: Token) -> int:

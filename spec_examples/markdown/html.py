@@ -49,6 +49,7 @@ class Reader(HTMLParser):
         self._open: list[_Open] = []
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        """An element begins."""
         attributes = dict(attrs)
         if "id" in attributes:
             self.ids.append(attributes["id"] or "")
@@ -61,7 +62,7 @@ class Reader(HTMLParser):
         self._classify(element)
 
     def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        # A slash means nothing to a browser, except on elements that are void anyway.
+        """A slash means nothing to a browser, except on elements that are void anyway."""
         self.handle_starttag(tag, attrs)
 
     def _classify(self, element: _Open) -> None:
@@ -102,6 +103,7 @@ class Reader(HTMLParser):
         return named[0].removeprefix(_CODE_CLASS) if named else next(iter(drawn), "")
 
     def handle_endtag(self, tag: str) -> None:
+        """An element ends, and with it those inside it that were left open."""
         if not self._nearest(tag):
             return
         while True:
@@ -114,6 +116,7 @@ class Reader(HTMLParser):
                 return
 
     def handle_data(self, data: str) -> None:
+        """Text belongs to every element around it whose text is wanted."""
         for element in self._open:
             if element.text is not None:
                 element.text.append(data)

@@ -17,6 +17,15 @@ def plain(inline: Token) -> Iterator[str]:
     return (child.content for child in inline.children or [] if child.type in ("text", "html_inline"))
 
 
+def without_code(inline: Token) -> str:
+    """``inline`` as written, without its code spans."""
+    written = inline.content
+    for child in inline.children or []:
+        if child.type == "code_inline":
+            written = written.replace(child.content, "")
+    return written
+
+
 def _pieces(children: list[Token]) -> Iterator[str]:
     for child in children:
         if child.type in ("text", "code_inline"):

@@ -7,6 +7,7 @@ a table right after a paragraph, a pipe in a code span, the indentation of a lis
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from itertools import zip_longest
 
 from . import fence, site
 from .errors import PageError
@@ -16,8 +17,8 @@ from .sections import CLAUSE
 from .source import Source
 
 _RIGHT = {
-    "block": "put the fence on lines of its own, blank lines around it, indented by four spaces for each list, "
-    "admonition or tab around it",
+    "block": 'write ```python or ```python title="…" on a line of its own, close it with the same marks at the same '
+    "indentation, and indent by four spaces for each list, admonition or tab around it",
     "header": "put blank lines around the table, and keep pipes, braces and HTML out of its cells",
     "row": "put blank lines around the table, and keep pipes, braces and HTML out of its cells",
     "admonition": 'write !!! type "Title" on a line of its own, and indent the body by four spaces',
@@ -45,7 +46,8 @@ def check(source: Source, body: str, examples: tuple[Example, ...], clauses: dic
     for name in reader.ids:
         if CLAUSE.fullmatch(name) and name not in clauses:
             message = f"the site anchors {name}, and the examples do not know it: write {{#{name}}} in Markdown, once"
-            raise PageError(source.path, 1, message)
+            line = next((at for at, text in enumerate(source.lines, 1) if name in text), 1)
+            raise PageError(source.path, line, message)
 
 
 def _render(source: Source, body: str) -> Reader:
@@ -110,10 +112,10 @@ def _named(shown: Shown | None, other: Shown | None) -> str:
 
 def _from_first_difference(texts: list[str], others: list[str]) -> list[str]:
     """The first line of ``texts`` that differs; empty where none does."""
-    if texts == others:
-        return []
-    at = next((at for at, (one, two) in enumerate(zip(texts, others)) if one != two), min(len(texts), len(others)))
-    return texts[at : at + 1] or ["(its end)"]
+    for one, other in zip_longest(texts, others):
+        if one != other:
+            return ["(its end)" if one is None else one]
+    return []
 
 
 def _short(text: str) -> str:

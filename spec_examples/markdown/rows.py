@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 _SPACE = " \t\n\v\f\r"
 
 
@@ -15,7 +17,7 @@ def spans(row: str) -> list[tuple[int, int]]:
     cuts = [first - 1]
     cuts += [at for at in range(first, last) if row[at] == "|" and (at == first or row[at - 1] != "\\")]
     cuts.append(last)
-    raw = [(left + 1, right) for left, right in zip(cuts, cuts[1:])]
+    raw = [(left + 1, right) for left, right in pairwise(cuts)]
     if raw and raw[0][0] == raw[0][1]:
         raw.pop(0)
     if raw and raw[-1][0] == raw[-1][1]:

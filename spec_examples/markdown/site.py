@@ -6,6 +6,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from . import config_file
 from .errors import PageError
 
 if TYPE_CHECKING:
@@ -68,7 +69,8 @@ def diagrams(markdown: Markdown) -> frozenset[str]:
 def _builder(config: Path | None, _changed: int) -> Markdown:
     import markdown
 
-    extensions = {name: {} for name in BUILTIN} | (_extensions(config) if config else WITHOUT_CONFIG)
+    extensions: dict[str, dict[str, Any]] = {name: {} for name in BUILTIN}
+    extensions |= config_file.extensions(config) if config else WITHOUT_CONFIG
     extensions.pop("pymdownx.snippets", None)
     highlight = extensions.get("pymdownx.highlight", {})
     extensions["pymdownx.highlight"] = {**highlight, **_PLAIN_CODE, "pygments_lang_class": True}
@@ -77,23 +79,3 @@ def _builder(config: Path | None, _changed: int) -> Markdown:
     except Exception as error:  # extensions are other people's code, and raise what they like
         message = f"markdown_extensions cannot be loaded ({error}): name installed extensions with their own options"
         raise PageError(config or Path(CONFIG), 1, message) from None
-
-
-def _extensions(config: Path) -> dict[str, dict[str, Any]]:
-    from mkdocs.utils.yaml import yaml_load
-
-    try:
-        with config.open("rb") as stream:
-            listed = yaml_load(stream).get("markdown_extensions") or []
-        entries = listed.items() if isinstance(listed, dict) else [_entry(item) for item in listed]
-        return {str(name): dict(options or {}) for name, options in entries}
-    except Exception as error:  # tags in the file import and call what they name
-        message = f"cannot be read ({error}): list markdown_extensions as MkDocs does"
-        raise PageError(config, 1, message) from None
-
-
-def _entry(item: Any) -> tuple[str, Any]:
-    if isinstance(item, str):
-        return item, {}
-    ((name, options),) = item.items()
-    return name, options

@@ -10,12 +10,12 @@ from . import site
 from .errors import PageError
 
 _NEWLINE = re.compile(r"\r\n?|\n")
-_UNREADABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\x85\u2028\u2029\ufeff\ufffd]")
+_UNREADABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\x85\u2028\u2029\ufeff\ufffd\ud800-\udfff]")
 _FRONT_MATTER = re.compile(r"-{3}[ \t]*\n(.*?\n)(?:\.{3}|-{3})[ \t]*(?:\n|$)", re.DOTALL)
 
 
 class Source:
-    """``text`` as written; ``body`` as parsed: line endings are ``\\n``, a byte order mark and front matter are blank.
+    """``text`` as written; ``body`` as parsed: line feeds only, a byte order mark and front matter blank.
 
     Both have the same lines. Raises PageError where a character would be read differently by the two parsers.
     """
