@@ -82,8 +82,10 @@ def _over_releases(
         page.context.target = checked
     for example in inner:
         results.setdefault(example.id, page._as_result(example, "passed", ""))
-    if wrong is None and (len(set(sides)) < 2):
-        wrong = _error(page, admonition, "no release at hand lies on the other side of this range; nothing shows the bound")
+    if wrong is None and len(set(sides)) < 2:
+        wrong = _error(page, admonition, "no release at hand lies on the other side of this range; nothing shows it")
+    if wrong is None and not any(example.language == "python" and not example.title for example in inner):
+        wrong = _error(page, admonition, "no python block inside says what holds in this range and not outside")
     bad = [r for r in results.values() if r.outcome in ("failed", "error")]
     if wrong is None and bad:
         wrong = page._as_result(admonition, bad[0].outcome, bad[0].message)

@@ -18,6 +18,9 @@ from spec_examples.targets import Session, Target, TargetFailed, TargetUnavailab
 EXCLUSIONS = {"ROUTE-2", "ROUTE-3", "ROUTE-5"}
 """Clauses that say who does not take MTP: a run shows one only where somebody else does take it."""
 
+HOOKS = ("preprocess", "preprocess_decode_batch", "preprocess_batch", "talker_mtp", "postprocess")
+"""Methods by which a class in a file is known to be a talker."""
+
 CONTRACT_PAGES = "docs/contract/"
 
 
@@ -153,6 +156,6 @@ class PageExecution:
 
 
 def defined_talkers(source: str) -> list[str]:
-    """Names of the classes in a file that have a ``preprocess`` hook. Raises ``SyntaxError``."""
+    """Names of the classes in a file that define a hook of the runner. Raises ``SyntaxError``."""
     classes = [node for node in ast.parse(source).body if isinstance(node, ast.ClassDef)]
-    return [c.name for c in classes if any(isinstance(n, ast.FunctionDef) and n.name == "preprocess" for n in c.body)]
+    return [c.name for c in classes if any(isinstance(n, ast.FunctionDef) and n.name in HOOKS for n in c.body)]

@@ -192,8 +192,8 @@ def _row(options: argparse.Namespace, out: TextIO, context: Context | None) -> i
         seen = rows(trace)
         if not seen:
             raise _Stop(DISAGREED, "the runner finished the step, and no row crossed the boundary")
-        one_json = options.format == "json"
-        stream.write((report.row_json if one_json else report.row_text)(seen[0], trace.environment))
+        as_json = options.format == "json"
+        stream.write(report.row_json(seen[0], trace.environment) if as_json else report.row_text(seen[0]))
     return AGREED
 
 

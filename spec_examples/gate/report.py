@@ -88,8 +88,8 @@ def row_json(outcome: Outcome, environment: Environment) -> str:
     )
 
 
-def row_text(outcome: Outcome, environment: Environment) -> str:
-    """One row's outcome in five lines."""
+def row_text(outcome: Outcome) -> str:
+    """One row's outcome, a line for each thing observed."""
     mtp = "yes" if outcome.mtp else "no MTP"
     reached = {
         "mtp": "the MTP embedding",
@@ -99,7 +99,6 @@ def row_text(outcome: Outcome, environment: Environment) -> str:
     }.get(outcome.embedding, outcome.embedding)
     fields = ", ".join(f"{key}={value}" for key, value in outcome.fields.items()) or "none arrived"
     lines = [
-        f"vLLM-Omni {environment.vllm_omni}, vLLM {environment.vllm}, {environment.runner}",
         f"row      prompt {outcome.prompt_len}, computed {outcome.computed}, span {outcome.span}",
         f"phase    {outcome.phase or 'no flag arrived'}",
         f"hook     {outcome.hook or 'none'}",
