@@ -22,8 +22,8 @@ _INDENTED = (
 )
 
 
-def find(source: Source, tokens: list[Token]) -> tuple[tuple[Example, ...], dict[str, int]]:
-    """The examples in the order of the page, and the line of every clause anchor.
+def find(source: Source, tokens: list[Token]) -> tuple[tuple[Example, ...], Sections]:
+    """The examples in the order of the page, and its sections, with the line of every heading and clause anchor.
 
     Raises PageError at the first thing that would be shown and not run, or run and not shown as written.
     """
@@ -40,7 +40,7 @@ def find(source: Source, tokens: list[Token]) -> tuple[tuple[Example, ...], dict
             found.append((replace(example, parent=parent), sections.here()))
         if token.type == "admonition_open":
             open_admonitions.append(_line(token))
-    return tuple(replace(example, clauses=clauses_of(section)) for example, section in found), sections.lines
+    return tuple(replace(example, clauses=clauses_of(section)) for example, section in found), sections
 
 
 def _examples(source: Source, tokens: list[Token], at: int, reason: str | None) -> Iterator[Example]:

@@ -13,7 +13,7 @@ _CODE_CLASS = "language-"
 class Shown:
     """One thing on a rendered page, in the order of the page.
 
-    ``kind`` is ``block``, ``header``, ``row`` or ``admonition``; ``texts`` its code, its cells or its title.
+    ``kind`` is ``block``, ``header``, ``row``, ``admonition`` or ``heading``; ``texts`` its code, cells, title or text.
     """
 
     kind: str
@@ -22,6 +22,10 @@ class Shown:
     """Of a block: the name that it was highlighted by; empty where the page does not say."""
     title: str = ""
     """Of a block: the title above it."""
+    level: int = 0
+    """Of a heading: 1 to 6."""
+    inside: int | None = None
+    """Which of the things before it is the innermost admonition around it, counted from 0."""
 
 
 @dataclass
@@ -47,6 +51,7 @@ class Reader(HTMLParser):
         self.ids: list[str] = []
         self._diagrams = diagrams
         self._open: list[_Open] = []
+        self._admonitions: dict[int, int] = {}
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         """An element begins."""
@@ -84,13 +89,20 @@ class Reader(HTMLParser):
             box = self._open[-2] if len(self._open) > 1 else None
             if box and box.shown and box.shown.kind == "admonition":
                 element.shown, element.text = box.shown, []
+        elif len(tag) == 2 and tag[0] == "h" and tag[1] in "123456":
+            element.shown, element.text = self._new("heading"), []
+            element.shown.level = int(tag[1])
         elif tag == "span" and "filename" in classes:
             element.text, element.title = [], True
 
     _title = ""
 
     def _new(self, kind: str) -> Shown:
-        self.shown.append(Shown(kind))
+        boxes = (element.shown for element in reversed(self._open[:-1]) if element.tag in ("div", "details"))
+        box = next((box for box in boxes if box and box.kind == "admonition"), None)
+        self.shown.append(Shown(kind, inside=self._admonitions.get(id(box))))
+        if kind == "admonition":
+            self._admonitions[id(self.shown[-1])] = len(self.shown) - 1
         return self.shown[-1]
 
     def _nearest(self, tag: str) -> _Open | None:

@@ -27,12 +27,12 @@ def read(path: Path, text: str | None = None) -> Page:
     except RecursionError:
         raise PageError(path, 1, "nested too deeply to be read: flatten its lists and quotes") from None
     taken_in = includes(source, tokens)
-    examples, clauses = find(source, tokens)
+    examples, sections = find(source, tokens)
     changelog = only_changelog(tokens, taken_in)
-    rendered.check(source, without_includes(source, taken_in), examples, clauses)
+    rendered.check(source, without_includes(source, taken_in), examples, sections)
     if not examples and not changelog:
         raise PageError(path, 1, "a page with no example: show what it says as a block, a table or an admonition")
-    return Page(path, source.text, examples, clauses, taken_in, changelog)
+    return Page(path, source.text, examples, sections.lines, taken_in, changelog)
 
 
 def check_unique(pages: Iterable[Page]) -> None:

@@ -13,7 +13,7 @@ from . import fence, site
 from .errors import PageError
 from .example import Example
 from .html import Reader, Shown
-from .sections import CLAUSE
+from .sections import CLAUSE, Sections
 from .source import Source
 
 _RIGHT = {
@@ -21,30 +21,47 @@ _RIGHT = {
     "indentation, and indent by four spaces for each list, admonition or tab around it",
     "header": "put blank lines around the table, and keep pipes, braces and HTML out of its cells",
     "row": "put blank lines around the table, and keep pipes, braces and HTML out of its cells",
+    "heading": "write # and a space before a heading, with blank lines around it",
     "admonition": 'write !!! type "Title" on a line of its own, and indent the body by four spaces',
 }
-_CALLED = {"block": "the block", "header": "the table header", "row": "the row", "admonition": "the admonition"}
+_CALLED = {
+    "block": "the block",
+    "header": "the table header",
+    "row": "the row",
+    "admonition": "the admonition",
+    "heading": "the heading",
+}
 
 
-def check(source: Source, body: str, examples: tuple[Example, ...], clauses: dict[str, int]) -> None:
+def check(source: Source, body: str, examples: tuple[Example, ...], sections: Sections) -> None:
     """Raises PageError at the first example that a reader of ``body`` would not get as it is run, or at its neighbour.
 
     Code is compared line by line, tabs expanded; other texts with runs of white space made one space. Language and
-    title of a block count where the site shows them. Clause anchors have to be anchors of the site.
+    title of a block count where the site shows them. Examples have to stand in the same admonition, and headings at the
+    same places, as clauses go by sections; clause anchors have to be anchors of the site.
     """
     reader = _render(source, body)
-    expected = list(_expected(examples))
+    expected = _expected(examples, sections)
+    before = 1
     for at in range(max(len(expected), len(reader.shown))):
-        run, line = expected[at] if at < len(expected) else (None, expected[-1][1] if expected else 1)
+        run, line = expected[at] if at < len(expected) else (None, before)
         shown = reader.shown[at] if at < len(reader.shown) else None
         if run is None or shown is None or not _same(run, shown):
+            if run and any(_same(run, later) for later in reader.shown[at + 1 :]):
+                run, line = None, before
+            elif shown and any(_same(later, shown) for later, _ in expected[at + 1 :]):
+                shown = None
             raise PageError(source.path, line, _difference(run, shown))
-    for name, line in clauses.items():
+        before = line
+        if run.kind != "heading" and run.inside != shown.inside:
+            message = f"a reader gets {_named(run, None)} in another admonition, or in none: {_RIGHT['admonition']}"
+            raise PageError(source.path, line, message)
+    for name, line in sections.lines.items():
         if name not in reader.ids:
             message = f"the site makes no anchor of {name}: write {{#{name}}} behind a heading, a link or a paragraph"
             raise PageError(source.path, line, message)
     for name in reader.ids:
-        if CLAUSE.fullmatch(name) and name not in clauses:
+        if CLAUSE.fullmatch(name) and name not in sections.lines:
             message = f"the site anchors {name}, and the examples do not know it: write {{#{name}}} in Markdown, once"
             line = next((at for at, text in enumerate(source.lines, 1) if name in text), 1)
             raise PageError(source.path, line, message)
@@ -64,23 +81,41 @@ def _render(source: Source, body: str) -> Reader:
     return reader
 
 
-def _expected(examples: Iterable[Example]) -> Iterator[tuple[Shown, int]]:
+def _expected(examples: Iterable[Example], sections: Sections) -> list[tuple[Shown, int]]:
+    """What the site has to show, and the 1-based line of each, in the order of the page."""
+    found: list[tuple[Shown, int, int | None]] = [
+        (Shown("heading", [text], level=level), line, None) for line, level, text in sections.headings
+    ]
+    found += _of_examples(examples)
+    found.sort(key=lambda what: what[1])
+    place = {line: at for at, (shown, line, _) in enumerate(found) if shown.kind == "admonition"}
+    for shown, _, parent in found:
+        shown.inside = place.get(parent or 0)
+    return [(shown, line) for shown, line, _ in found]
+
+
+def _of_examples(examples: Iterable[Example]) -> Iterator[tuple[Shown, int, int | None]]:
+    """Each example and each table header, its line, and the line of the admonition around it."""
     table = 0
     for example in examples:
         if example.kind == "block":
-            yield Shown("block", [example.source], example.language, example.title), example.line
+            shown = Shown("block", [example.source], example.language, example.title)
         elif example.kind == "admonition":
-            yield Shown("admonition", [example.title]), example.line
+            shown = Shown("admonition", [example.title])
         else:
+            shown = Shown("row", list(example.cells))
             if example.table_line != table:
                 table = example.table_line
-                yield Shown("header", list(example.header)), table
-            yield Shown("row", list(example.cells)), example.line
+                yield Shown("header", list(example.header)), table, example.parent
+        yield shown, example.line, example.parent
 
 
 def _same(run: Shown, shown: Shown) -> bool:
     if run.kind != shown.kind:
         return False
+    if run.kind == "heading":
+        # The text of a heading is not run, and its attribute list is gone from it on the site.
+        return run.level == shown.level
     if run.kind != "block":
         return _texts(run) == _texts(shown)
     # A language that the highlighter does not know is shown as text, as is none.
@@ -97,7 +132,7 @@ def _texts(shown: Shown) -> list[str]:
 
 
 def _difference(run: Shown | None, shown: Shown | None) -> str:
-    kind = run.kind if run else shown.kind if shown else "block"
+    kind = shown.kind if shown else run.kind if run else "block"
     return f"a reader gets {_named(shown, run)}, what is run is {_named(run, shown)}: {_RIGHT[kind]}"
 
 

@@ -34,7 +34,10 @@ class Sections:
         self.path = path
         self.lines: dict[str, int] = {}
         """The 1-based line of every clause anchor met so far."""
+        self.headings: list[tuple[int, int, str]] = []
+        """The 1-based line, the level and the text of every heading met so far, those in boxes and lists too."""
         self._here = _Section(0, None)
+        self._level = 0
 
     def meet(self, token: Token) -> None:
         """Take in the next token. Raises PageError at a clause id that was anchored before."""
@@ -44,6 +47,11 @@ class Sections:
             while outer and outer.level >= level:
                 outer = outer.outer
             self._here = _Section(level, outer)
+        if token.type == "heading_open":
+            self._level = int(token.tag[1])
+        elif token.type == "inline" and self._level:
+            self.headings.append(((token.map or [0])[0] + 1, self._level, inline.rendered(token)))
+            self._level = 0
         for name in _anchors(token):
             if not CLAUSE.fullmatch(name):
                 continue

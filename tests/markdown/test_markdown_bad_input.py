@@ -30,7 +30,10 @@ WRONG = {
     "a table after a paragraph": ("text\n| a |\n|---|\n| 1 |\n", "2: a reader gets nothing, what is run is the table"),
     "a paragraph after a table": ("| a | b |\n|---|---|\n| 1 | 2 |\ntext\n", "4:1: 1 cell"),
     "a list after a table": ("| a | b |\n|---|---|\n| 1 | 2 |\n- x\n", "3: a reader gets the row '- x | '"),
-    "a heading after a table": ("| a | b |\n|---|---|\n| 1 | 2 |\n# x\n", "3: a reader gets the row '# x | '"),
+    "a heading after a table": (
+        "| a | b |\n|---|---|\n| 1 | 2 |\n# x\n",
+        "4: a reader gets the row '# x | ', what is run is the heading 'x': put blank lines around the table",
+    ),
     "linenums": ('```py linenums="1"\na\n```\n', "1: linenums"),
     "a snippet in a block": ('```py\na\n--8<-- "x.py"\n```\n', "3: a snippet inside a block"),
     "an escaped snippet in a block": ('```py\n;--8<-- "x.py"\n```\n', "2: a snippet inside a block"),
@@ -49,10 +52,25 @@ WRONG = {
     ),
     "an anchor that the site does not make": ("# A{#HOOK-1}" + OK, "1: the site makes no anchor of HOOK-1"),
     "an anchor that is hidden from the runner": (
-        "<div markdown>\n# A {#HOOK-1}\n</div>" + OK,
+        "<div markdown>\n[A](x){#HOOK-1}\n</div>" + OK,
         "2: the site anchors HOOK-1, and the examples do not know it",
     ),
-    "a raw HTML table": ("<table><tr><td>x</td></tr></table>" + OK, "3: a reader gets the row 'x'"),
+    "a heading without a space": (
+        "#Title" + OK,
+        "1: a reader gets the heading 'Title', what is run is nothing: write #",
+    ),
+    "a raw HTML heading": (
+        "# A\n\n<h2>B</h2>" + OK,
+        "1: a reader gets the heading 'B', what is run is nothing: write #",
+    ),
+    "a body indented by three spaces": (
+        '!!!note "T"\n\n   ```py\n   a\n   ```\n',
+        "3: a reader gets the block 'a' in an",
+    ),
+    "a raw HTML table": (
+        "<table><tr><td>x</td></tr></table>" + OK,
+        "1: a reader gets the row 'x', what is run is nothing",
+    ),
     "a raw HTML block of code": ("```py\na\n```\n\n<pre>x</pre>\n", "1: a reader gets the block 'x'"),
     "Markdown inside HTML that only the site reads": (
         "<div markdown>\n| a |\n|---|\n| 1 |\n</div>\n",

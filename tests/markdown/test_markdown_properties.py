@@ -61,7 +61,7 @@ def holds(text: str) -> None:
             assert lines[example.line - 1][cell.column - 1 :].startswith(cell.raw)
 
 
-FAST = settings(max_examples=250, deadline=2000, database=None, suppress_health_check=[HealthCheck.too_slow])
+FAST = settings(max_examples=250, deadline=5000, database=None, suppress_health_check=[HealthCheck.too_slow])
 
 
 @FAST

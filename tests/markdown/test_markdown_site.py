@@ -110,6 +110,7 @@ def test_the_difference_names_both_readings():
 
 
 def test_importing_takes_neither_the_site_builder_nor_the_runner():
-    heavy = "import sys, spec_examples.markdown; print({'markdown', 'mkdocs', 'pymdownx', 'torch', 'vllm'} & set(sys.modules))"
-    done = subprocess.run([sys.executable, "-c", heavy], capture_output=True, text=True, check=True)
+    heavy = "{'markdown', 'mkdocs', 'pymdownx', 'torch', 'vllm'}"
+    ask = f"import sys, spec_examples.markdown; print({heavy} & set(sys.modules))"
+    done = subprocess.run([sys.executable, "-c", ask], capture_output=True, text=True, check=True)
     assert done.stdout == "set()\n"
