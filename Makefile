@@ -3,6 +3,9 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
+# The set-up compiles no module: the first run does, for those that it imports, and has to be able to keep them.
+export PYTHONDONTWRITEBYTECODE :=
+
 .DEFAULT_GOAL := help
 .PHONY: help check test site serve bench lint ci clean environment
 
