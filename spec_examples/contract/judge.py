@@ -1,0 +1,78 @@
+"""Judges a trace: one verdict for each promise that one trace can show.
+
+A judge reads the trace and nothing else: not the version, not the talker's source. What a verdict needs of a trace
+before it can pass is listed here beside its judge.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from spec_examples.contract import exclusions, fields, hooks, mtp, routing
+from spec_examples.contract.reading import Reading, read
+from spec_examples.contract.routing import RouteForm
+from spec_examples.contract.verdict import Finding, Verdict, decide
+from spec_examples.trace import ScheduledRow, Trace
+
+
+class Judge(NamedTuple):
+    """A judge, and what a trace lacks where it finds nothing to judge."""
+
+    find: Callable[[Reading], Finding]
+    missing: str
+
+
+_NO_HOOK = "no row reached a per-row hook"
+_NO_MTP = "the runner had no MTP hook to call, or no single-token decode row offered MTP inputs"
+
+JUDGES: dict[str, Judge] = {
+    "FIELD-1": Judge(fields.prompt_length, _NO_HOOK),
+    "FIELD-2": Judge(fields.progress, _NO_HOOK),
+    "FIELD-3": Judge(fields.prefill_flag, _NO_HOOK),
+    "FIELD-4": Judge(fields.refreshed, "no row of which an earlier step or a planted value says otherwise"),
+    "FIELD-5": Judge(fields.batch_order, "no step with two rows that can be told apart"),
+    "FIELD-6": Judge(fields.nothing_latched, "no request whose progress fell back or whose prompt length changed"),
+    "FIELD-7": Judge(fields.overwriting, "no row that follows one in which the model wrote other phase keys"),
+    "HOOK-1": Judge(hooks.keywords, "preprocess was never called"),
+    "HOOK-2": Judge(hooks.batched_entries, "preprocess_decode_batch was never called"),
+    "ROUTE-1": Judge(routing.which_hook, _NO_HOOK),
+    "ROUTE-2": Judge(mtp.mtp_rows, _NO_MTP),
+    "ROUTE-3": Judge(exclusions.prefill_kept, "no prefill row"),
+    "ROUTE-4": Judge(mtp.decode_rows, _NO_MTP),
+    "ROUTE-5": Judge(exclusions.long_spans, "no decode row with a span of more than one token"),
+}
+"""The promises that one trace can show. ROUTE-6 takes two: ``spec_examples.contract.pair``."""
+
+
+class Place(NamedTuple):
+    """A row and its step, which counts from 1."""
+
+    step: int
+    row: ScheduledRow
+
+
+def judge(trace: Trace) -> tuple[Verdict, ...]:
+    """One verdict for each of ``JUDGES``, in that order. A trace without steps shows nothing: not applicable.
+
+    Where ``trace.error`` is set, the last step is judged on what did cross the boundary, not on what is absent.
+    """
+    if not trace.steps:
+        return tuple(Verdict(clause, "not-applicable", "the trace has no steps") for clause in JUDGES)
+    reading = read(trace)
+    return tuple(decide(clause, each.find(reading), each.missing) for clause, each in JUDGES.items())
+
+
+def excluded(trace: Trace) -> tuple[Place, ...]:
+    """The rows that MTP has to leave alone: prefill rows, and decode spans of more than one token."""
+    return tuple(Place(row.step, row.row) for row in read(trace).rows if not row.takes_mtp)
+
+
+def took_mtp(trace: Trace) -> tuple[Place, ...]:
+    """The rows for which MTP was called. A run that asserts an exclusion shows at least one single-token decode row."""
+    return tuple(Place(row.step, row.row) for row in read(trace).rows if row.mtp)
+
+
+def route_form(trace: Trace) -> RouteForm | None:
+    """Which form of ROUTE-1 a trace shows of a model with a batched hook and without MTP."""
+    return routing.route_form(read(trace))

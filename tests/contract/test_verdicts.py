@@ -1,0 +1,292 @@
+"""What a verdict says, what it needs before it passes, and what a trace shows besides."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from dataclasses import replace
+
+import pytest
+from conforming_runner import STORY, Runner
+
+from spec_examples.contract import (
+    CLAUSES,
+    JUDGES,
+    PROMISES,
+    Origin,
+    describe,
+    excluded,
+    judge,
+    route_form,
+    took_mtp,
+)
+from spec_examples.trace import HookCall, MtpRow, ScheduledRow, Step, Trace, Value
+
+SPLIT = STORY[:3]
+
+
+def verdict(trace: Trace, clause: str):
+    return next(each for each in judge(trace) if each.clause == clause)
+
+
+# The registry
+
+
+def test_every_promise_has_a_judge_and_nothing_else_has_one():
+    assert set(PROMISES) == {*JUDGES, "ROUTE-6"}
+    assert [clause for clause, each in CLAUSES.items() if each.kind == "non-promise"] == [
+        "HOOK-3",
+        "SCOPE-1",
+        "SCOPE-2",
+    ]
+    assert [each.id for each in CLAUSES.values()] == list(CLAUSES)
+
+
+@pytest.mark.parametrize(
+    ("clause", "anchor"),
+    [
+        ("FIELD-4", "docs/contract/fields.md#FIELD-4"),
+        ("HOOK-3", "docs/contract/hooks.md#HOOK-3"),
+        ("ROUTE-3", "docs/contract/routing.md#ROUTE-3"),
+        ("OWN-1", "docs/contract/scope.md#OWN-1"),
+        ("COMPAT-2", "docs/contract/compatibility.md#COMPAT-2"),
+        ("EVOL-1", "docs/contract/evolution.md#EVOL-1"),
+    ],
+)
+def test_a_clause_knows_its_page(clause, anchor):
+    assert CLAUSES[clause].anchor == anchor
+
+
+def test_judging_imports_no_runner():
+    code = "import sys, spec_examples.contract as _; sys.exit(bool({'torch', 'vllm', 'vllm_omni'} & set(sys.modules)))"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+# Hollow runs never pass
+
+
+def test_a_trace_without_steps_shows_nothing():
+    for error in (None, "RuntimeError: no step was made"):
+        assert {each.outcome for each in judge(Trace(mtp=True, error=error))} == {"not-applicable"}
+
+
+def test_steps_without_hooks_or_embeddings_show_nothing():
+    rows = (ScheduledRow("a", 5, 0, 4, 0),)
+    assert {each.outcome for each in judge(Trace((Step(rows),)))} == {"not-applicable"}
+
+
+def test_a_runner_that_calls_no_hook_is_red():
+    trace = Trace((Step((ScheduledRow("a", 1, 0, 1, 0),), forward=((0.0, 0.0),)),))
+    assert verdict(trace, "ROUTE-1").outcome == "failed"
+
+
+def test_a_prefill_only_run_passes_its_exclusions_and_shows_that_nothing_took_mtp():
+    trace = Runner().run(STORY[:2])
+    assert verdict(trace, "ROUTE-3").outcome == "passed"
+    assert verdict(trace, "ROUTE-4").outcome == "not-applicable"
+    assert [(place.step, place.row.request) for place in excluded(trace)] == [(1, "a"), (2, "a"), (2, "b")]
+    assert took_mtp(trace) == ()
+
+
+def test_the_rows_that_took_mtp():
+    assert [(place.step, place.row.request) for place in took_mtp(Runner().run(SPLIT))] == [(3, "a"), (3, "b")]
+
+
+# Messages
+
+
+class TailOverwritten(Runner):
+    def takes_mtp(self, row):
+        return row.span == 1
+
+
+class Swapped(Runner):
+    def computed(self, row):
+        return self.step[-1 - self.step.index(row)].computed
+
+
+class SpanAsPrompt(Runner):
+    def prompt_len(self, row):
+        return row.span
+
+
+class HiddenReversed(Runner):
+    def mtp_call(self, given):
+        hidden = [values[2] for _, values in reversed(given)]
+        return [(row, (*v[:2], other, v[3])) for (row, v), other in zip(given, hidden, strict=True)]
+
+
+@pytest.mark.parametrize(
+    ("runner", "clause", "message"),
+    [
+        (
+            TailOverwritten,
+            "ROUTE-3",
+            "row a (prompt 5, computed 4, span 1), step 2: prefill, but the MTP embedding reached forward (and 5 more)",
+        ),
+        (
+            TailOverwritten,
+            "ROUTE-2",
+            "row a (prompt 5, computed 4, span 1), step 2: MTP takes single-token decode rows only, "
+            "but took this one (prefill) (and 1 more)",
+        ),
+        (
+            SpanAsPrompt,
+            "FIELD-1",
+            "row a (prompt 5, computed 0, span 4), step 1: _omni_prompt_len is the prompt length, 5, "
+            "but 4 arrived (the span) (and 2 more)",
+        ),
+        (
+            Swapped,
+            "FIELD-2",
+            "row a (prompt 5, computed 4, span 1), step 2: "
+            "_omni_num_computed_tokens is the progress before the step, 4, but 0 arrived (row b's) (and 3 more)",
+        ),
+        (
+            HiddenReversed,
+            "ROUTE-4",
+            "row a (prompt 5, computed 5, span 1), step 3: MTP was given mixed inputs for it: "
+            "the embedding of a, the hidden state of b, the text step of a (and 1 more)",
+        ),
+    ],
+)
+def test_a_message_says_what_the_contract_has_and_what_crossed(runner, clause, message):
+    assert verdict(runner().run(SPLIT), clause).message == message
+
+
+def test_a_verdict_lists_every_violation_and_points_at_the_first():
+    found = verdict(TailOverwritten().run(SPLIT), "ROUTE-2")
+    assert (found.outcome, found.step, found.request) == ("failed", 2, "a")
+    assert [(each.step, each.request) for each in found.violations] == [(2, "a"), (2, "b")]
+
+
+@pytest.mark.parametrize(
+    ("value", "problem"),
+    [
+        (None, "it did not arrive"),
+        (Value("numpy.int32", 5), "a numpy.int32 arrived (5), not exactly int"),
+        (Value("bool", True), "a bool arrived (True), not exactly int"),
+        (Value("torch.Tensor", "tensor(5)"), "a torch.Tensor arrived ('tensor(5)'), not exactly int"),
+        (Value("int", 9), "9 arrived"),
+    ],
+)
+def test_a_value_is_told_apart_from_its_look_alikes(value, problem):
+    trace = Runner().run(SPLIT[:1])
+    (call,) = trace.steps[0].hooks
+    fields = {k: v for k, v in call.rows[0].fields.items() if k != "_omni_prompt_len"}
+    fields |= {"_omni_prompt_len": value} if value else {}
+    hooks = (HookCall("preprocess", (replace(call.rows[0], fields=fields),)),)
+    broken = replace(trace, steps=(replace(trace.steps[0], hooks=hooks),))
+    assert verdict(broken, "FIELD-1").message.endswith(f"the prompt length, 5, but {problem}")
+
+
+# A run that raised
+
+
+def test_what_is_absent_from_the_step_that_raised_is_no_violation():
+    trace = Runner().run(SPLIT)
+    last = trace.steps[-1]
+    partial = replace(last, hooks=last.hooks[:1], mtp=(), forward=(), codes={})
+    stopped = replace(trace, steps=(*trace.steps[:-1], partial), error="RuntimeError: shape '[3, -1]' is invalid")
+    assert not [each for each in judge(stopped) if each.outcome == "failed"]
+    assert [each.clause for each in judge(replace(stopped, error=None)) if each.outcome == "failed"] == [
+        "ROUTE-1", "ROUTE-2", "ROUTE-4"]  # fmt: skip
+
+
+def test_what_did_cross_in_the_step_that_raised_is_judged():
+    trace = replace(TailOverwritten().run(STORY[:2]), error="KeyError: 'mtp_inputs'")
+    assert {each.clause for each in judge(trace) if each.outcome == "failed"} == {"ROUTE-2", "ROUTE-3"}
+
+
+# A model whose rows are equal proves nothing against the runner
+
+
+def test_equal_rows_are_innocent():
+    ones = (1.0, 1.0)
+    trace = Runner().run(STORY)
+    steps = []
+    for step in trace.steps:
+        hooks = tuple(
+            replace(
+                call,
+                rows=tuple(replace(r, embeds=(ones,) * len(r.embeds), hidden=ones, text=ones) for r in call.rows),
+            )
+            for call in step.hooks
+        )
+        mtp = tuple(
+            tuple(MtpRow(0, ones, ones, ones, (-7.0, -7.0), row.codes) for row in reversed(call)) for call in step.mtp
+        )
+        returned = {row.returned for call in step.mtp for row in call}
+        forward = tuple((-7.0, -7.0) if value in returned else ones for value in step.forward)
+        steps.append(replace(step, hooks=hooks, mtp=mtp, forward=forward))
+    assert not [each for each in judge(replace(trace, steps=tuple(steps))) if each.outcome == "failed"]
+
+
+def test_a_hook_row_that_names_no_request_is_found_by_its_tokens_then_by_order():
+    trace = Runner(batched=True).run()
+    for forget in (lambda row: row.tokens, lambda _: ()):
+        steps = [
+            replace(
+                step,
+                rows=tuple(replace(row, tokens=forget(row)) for row in step.rows),
+                hooks=tuple(replace(c, rows=tuple(replace(r, request=None) for r in c.rows)) for c in step.hooks),
+            )
+            for step in trace.steps
+        ]
+        assert not [each for each in judge(replace(trace, steps=tuple(steps))) if each.outcome == "failed"]
+
+
+# Origins
+
+
+def test_origins_name_what_reached_forward():
+    steps = Runner().run(STORY).steps
+    assert [str(origin) for origin in describe(steps[1])] == ["preprocess a[4]", "preprocess b[0]"]
+    assert [str(origin) for origin in describe(steps[3])] == ["MTP b", "MTP a", "preprocess c[0]", "preprocess c[1]"]
+
+
+def test_origins_of_what_should_not_have_been_there():
+    step = Runner().run(STORY).steps[1]
+    one, other = step.forward
+    assert [str(each) for each in describe(replace(step, forward=(other, (0.0, 0.0))))] == ["preprocess of b", "buffer"]
+    padded = replace(step, forward=(one, other, one, (9.0, 9.0)))
+    assert describe(padded)[2:] == (Origin("preprocess", "a"), Origin("none"))
+
+
+def test_padding_of_an_mtp_call_is_no_violation_until_its_result_is_used():
+    trace = Runner().run(SPLIT)
+    step = trace.steps[-1]
+    padding = MtpRow(0, (8.0, 0.0), (8.0, 1.0), (8.0, 2.0), (8.0, 3.0), (0, 0))
+    padded = replace(step, mtp=((*step.mtp[0], padding),))
+    assert not [e for e in judge(replace(trace, steps=(*trace.steps[:-1], padded))) if e.outcome == "failed"]
+    used = replace(padded, forward=((8.0, 3.0), step.forward[1]))
+    assert verdict(replace(trace, steps=(*trace.steps[:-1], used)), "ROUTE-2").outcome == "failed"
+
+
+# The two forms of ROUTE-1 without MTP
+
+
+class Needs(Runner):
+    def hooks(self, row):
+        return ("preprocess",)
+
+
+class Undecided(Runner):
+    def hooks(self, row):
+        return ("preprocess",) if row.request == "b" else super().hooks(row)
+
+
+@pytest.mark.parametrize(
+    ("runner", "form", "outcome"),
+    [
+        (Runner(batched=True, mtp=False), "without talker_mtp", "passed"),
+        (Needs(batched=True, mtp=False), "needs talker_mtp", "passed"),
+        (Undecided(batched=True, mtp=False), None, "failed"),
+        (Runner(batched=False, mtp=False), None, "passed"),
+        (Runner(batched=True, mtp=True), None, "passed"),
+    ],
+)
+def test_the_form_that_a_trace_shows(runner, form, outcome):
+    trace = runner.run()
+    assert route_form(trace) == form
+    assert verdict(trace, "ROUTE-1").outcome == outcome
