@@ -17,7 +17,7 @@ from spec_examples.targets import Session, resolve
 _session: Session | None = None
 
 
-def _shared_session() -> Session:
+def shared_session() -> Session:
     """One session a test run, so that the runner is imported once."""
     global _session
     if _session is None:
@@ -27,7 +27,7 @@ def _shared_session() -> Session:
 
 @cache
 def _execution(path: str) -> PageExecution:
-    return PageExecution(read(Path(path)), _shared_session(), resolve())
+    return PageExecution(read(Path(path)), shared_session(), resolve())
 
 
 def _evaluate(example: Any) -> str | None:

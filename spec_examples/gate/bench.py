@@ -1,0 +1,144 @@
+"""``make bench``: what a check costs, as ratios of processor time to the import that it cannot avoid.
+
+Every figure of one run is measured in that run, so a slow or busy machine changes both sides. ``--write FILE`` keeps them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import platform
+import resource
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import date
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+
+from spec_examples.execution.tables import _placements
+from spec_examples.running import forced
+from spec_examples.targets import Session, Target
+
+IMPORT = "import vllm_omni, vllm_omni.worker.gpu_ar_model_runner"
+COMMAND = [sys.executable, "-m", "spec_examples.gate.cli"]
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One line of the table. ``ratio`` is to the import, or the figure's own unit; ``bound`` what it has to keep."""
+
+    name: str
+    measured: str
+    ratio: float | None
+    bound: str
+
+
+def _cost(command: list[str]) -> tuple[float, float]:
+    """Processor and wall seconds of a command and all that it started. It has to succeed."""
+    before, started = resource.getrusage(resource.RUSAGE_CHILDREN), time.monotonic()
+    done = subprocess.run(
+        command, capture_output=True, text=True, env={**os.environ, "VLLM_TARGET_DEVICE": "cpu", "VLLM_LOGGING_LEVEL": "ERROR"}
+    )
+    wall, after = time.monotonic() - started, resource.getrusage(resource.RUSAGE_CHILDREN)
+    if done.returncode:
+        raise SystemExit(f"{' '.join(command)} ended with {done.returncode}:\n{done.stdout[-2000:]}{done.stderr[-2000:]}")
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime, wall
+
+
+def measure(say: Callable[[str], None]) -> list[Figure]:
+    """Every figure. Takes a few minutes: old releases are run live."""
+    say("importing the runner in a bare interpreter, three times")
+    imports = sorted(_cost([sys.executable, "-c", IMPORT])[0] for _ in range(3))
+    floor = imports[1]
+    figures = [Figure("import of the runner (processor time)", f"{floor:.1f} s", 1.0, "the floor")]
+
+    say("checking all pages, one release")
+    _cost([*COMMAND, "check"])
+    costs = sorted(_cost([*COMMAND, "check"]) for _ in range(3))
+    cpu, wall = costs[1]
+    figures.append(Figure("check, all pages (processor time)", f"{cpu:.1f} s, {wall:.1f} s wall", cpu / floor, "at most 1.25"))
+
+    say("checking all pages, old releases live and in parallel")
+    cpu, wall = _cost([*COMMAND, "check", "--live"])
+    releases = _live_releases()
+    cores = os.cpu_count() or 1
+    floor_wall = (1 + releases) * floor / cores
+    name = f"check --live, {releases} old releases in parallel"
+    figures.append(Figure(name, f"{cpu:.1f} s, {wall:.1f} s wall", wall / floor_wall, "1.25, of imports ÷ cores"))
+
+    say("judging forced rows on an imported runner")
+    rate = _rows_a_second()
+    figures.append(Figure("forced rows on an imported runner", f"{rate:.0f} rows a second", rate / 300, "at least 1 (300 a second)"))
+
+    if Path("mkdocs.yml").is_file():
+        say("building the site")
+        cpu, wall = _cost([sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", "build/bench-site"])
+        figures.append(Figure("mkdocs build --strict", f"{cpu:.1f} s, {wall:.1f} s wall", cpu / floor, ""))
+    return figures
+
+
+def _live_releases() -> int:
+    from spec_examples.targets.catalogue import releases
+    from spec_examples.targets.target import installed_version
+
+    return sum(release.vllm_omni != installed_version() for release in releases())
+
+
+def _rows_a_second() -> float:
+    """Rows of the routing table's placements, alone and between neighbours, through either hook."""
+    with Session() as session:
+        session.environment(Target())
+        scenarios = [
+            forced(_placements(prompt_len, computed, span), hook)
+            for prompt_len, computed, span in ((5, 0, 4), (5, 4, 1), (5, 5, 1), (5, 6, 1), (1, 0, 1), (5, 5, 2))
+            for hook in ("scalar", "batched")
+        ]
+        for scenario in scenarios:
+            session.run(scenario)
+        started, rows = time.monotonic(), 0
+        for _ in range(5):
+            rows += sum(len(step.rows) for scenario in scenarios for step in session.run(scenario).steps)
+        return rows / (time.monotonic() - started)
+
+
+def _machine() -> str:
+    model = next(
+        (line.partition(":")[2].strip() for line in Path("/proc/cpuinfo").read_text().splitlines() if line.startswith("model name")),
+        platform.processor() or platform.machine(),
+    )
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
+    return f"{os.cpu_count()} cores ({model}), {memory:.0f} GiB, CPython {platform.python_version()}, no accelerator"
+
+
+def main() -> None:
+    """Measure, print, and with ``--write FILE`` keep the figures."""
+    parser = argparse.ArgumentParser(prog="make bench", description=__doc__)
+    parser.add_argument("--write", metavar="FILE", help="a Markdown file to keep the figures in")
+    options = parser.parse_args()
+    progress = Console(stderr=True)
+    figures = measure(lambda line: progress.print(f"… {line}", highlight=False))
+    table = Table("what", "measured", "ratio", "to keep")
+    for figure in figures:
+        table.add_row(figure.name, figure.measured, f"{figure.ratio:.2f}" if figure.ratio is not None else "", figure.bound)
+    Console(width=120).print(table)
+    if options.write:
+        lines = [
+            "# Speed",
+            "",
+            f"Measured by `make bench` on {date.today().isoformat()}: {_machine()}. Ratios are to the import of the runner,",
+            "measured in the same run, unless the last column says otherwise.",
+            "",
+            "| What | Measured | Ratio | To keep |",
+            "| --- | --- | --- | --- |",
+        ]
+        lines += [f"| {f.name} | {f.measured} | {f'{f.ratio:.2f}' if f.ratio is not None else ''} | {f.bound} |" for f in figures]
+        Path(options.write).write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,47 @@
+"""Models without MTP, and the generation runner."""
+
+import pytest
+
+from spec_examples import Limits, Request, Row, rows, run
+from spec_examples.contract.judge import judge, route_form
+from spec_examples.running import put
+from spec_examples.scenario import Scenario
+
+pytestmark = pytest.mark.usefixtures("installed")
+
+
+def violated(trace):
+    return {verdict.clause: verdict.message for verdict in judge(trace) if verdict.outcome == "failed"}
+
+
+@pytest.mark.parametrize("talker", ["scalar-no-mtp", "batched-no-mtp"])
+def test_without_mtp_every_row_keeps_what_its_hook_returned(talker):
+    trace = run(Row(5, 5, 1), Row(5, 4, 1), Row(5, 6, 1), talker=talker)
+    assert not trace.mtp
+    assert {row.embedding for row in rows(trace)} == {"preprocess"}
+    assert violated(trace) == {}
+
+
+def test_since_0_30_0_the_batched_hook_does_not_need_mtp():
+    trace = run(Row(5, 5, 1), Row(5, 6, 1), talker="batched-no-mtp")
+    assert route_form(trace) == "without talker_mtp"
+    assert [len(call.rows) for call in trace.steps[0].hooks] == [2]
+
+
+def test_through_0_22_0_it_did():
+    trace = run(Row(5, 5, 1), Row(5, 6, 1), talker="batched-no-mtp", on="0.22.0")
+    assert route_form(trace) == "needs talker_mtp"
+    assert [call.hook for call in trace.steps[0].hooks] == ["preprocess", "preprocess"]
+
+
+def test_the_generation_runner_passes_the_fields_and_inherits_the_producer():
+    scenario = Scenario(requests=(Request(5), Request(1)), limits=Limits(budget=4))
+    trace = put(scenario, runner="generation")
+
+    assert trace.environment.preprocess_from == "OmniGPUModelRunner"
+    assert [(row.request, row.computed, row.phase) for row in rows(trace)] == [
+        ("a", 0, "prefill"),
+        ("a", 4, "prefill"),
+        ("b", 0, "prefill"),
+    ]
+    assert violated(trace) == {}
