@@ -55,8 +55,8 @@ def _entry_problems(found: HookMatch, row: RowReading, step: StepReading) -> Ite
         yield f"each entry carries the fields, but {problem}"
     together = [other for other in step.rows if any(each.call == found.call for each in other.hooks)]
     yield from misaligned(found, row, together)
+    flag = found.row.fields.get(IS_PREFILL)
     if rows.is_prefill(row.row):
         yield "every entry is decode, but this row is prefill"
-    flag = found.row.fields.get(IS_PREFILL)
-    if flag is not None and differs(flag, False):
+    elif flag is not None and differs(flag, False):
         yield f"every entry is decode, but {IS_PREFILL} {flag.value} arrived"

@@ -17,10 +17,16 @@ MIXED = (
     (Row(1, 2, 1, "b"), Row(5, 6, 1, "a"), Row(4, 0, 2, "c")),
     (Row(5, 7, 2, "a"), Row(1, 3, 1, "b"), Row(4, 2, 2, "c")),
 )
+PREFILL_FIRST = (
+    (Row(9, 0, 2, "p"), Row(1, 0, 1, "a"), Row(1, 0, 1, "b")),
+    (Row(9, 2, 3, "p"), Row(1, 1, 1, "a"), Row(1, 1, 1, "b")),  # the MTP rows are not where the step begins
+    (Row(9, 5, 1, "p"), Row(1, 2, 2, "a"), Row(1, 2, 1, "b")),
+)
 PREEMPTED = {
     "requests": (Request(3, 14), Request(4, 12), Request(2, 12)),
     "limits": Limits(budget=3, sequences=3, blocks=7),
 }
+ASKED = {"mixed": {"steps": MIXED}, "prefill first": {"steps": PREFILL_FIRST}, "preempted": PREEMPTED}
 
 PLANTING = Source(
     textwrap.dedent(
@@ -52,7 +58,7 @@ def traces():
             traces = {
                 (talker, name): session.run(Scenario(talker, **asked))
                 for talker in STUB_TALKERS
-                for name, asked in (("mixed", {"steps": MIXED}), ("preempted", PREEMPTED))
+                for name, asked in ASKED.items()
             }
             traces["planting", "mixed"] = session.run(Scenario(PLANTING, steps=MIXED))
         except TargetUnavailable as error:
@@ -70,7 +76,7 @@ def test_every_promise_is_judged_in_some_run_in_which_mtp_ran(traces):
     assert {each.clause for trace in runs for each in judge(trace) if each.outcome == "passed"} == set(JUDGES)
 
 
-@pytest.mark.parametrize("name", ["mixed", "preempted"])
+@pytest.mark.parametrize("name", ASKED)
 @pytest.mark.parametrize("mtp", ["", "-no-mtp"])
 def test_the_scalar_and_the_batched_hook_agree(traces, name, mtp):
     verdict = judge_pair(traces["scalar" + mtp, name], traces["batched" + mtp, name])
