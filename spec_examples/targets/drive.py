@@ -96,8 +96,22 @@ _TALKERS: dict[str | Source, type] = {}
 def recorded_talker(talker: str | Source) -> type:
     """The class that a scenario's ``talker`` names, recorded. Raises ``CannotRun`` where there is none."""
     if talker not in _TALKERS:
-        _TALKERS[talker] = recorded(_find_talker(talker))
+        found = _find_talker(talker)
+        _require_methods(talker, found)
+        _TALKERS[talker] = recorded(found)
     return _TALKERS[talker]
+
+
+def _require_methods(name: str | Source, talker: type) -> None:
+    """Say which method is missing before vLLM or the runner stumbles over it."""
+    needed = ["embed_input_ids", "forward", "compute_logits", "load_weights"]
+    needed += ["preprocess"] if getattr(talker, "has_preprocess", False) else []
+    missing = [method for method in needed if not callable(getattr(talker, method, None))]
+    label = f"{name.label}:{name.cls}" if isinstance(name, Source) else name
+    if missing:
+        raise CannotRun(f"talker {label} has no {', '.join(missing)}")
+    if not getattr(talker, "has_preprocess", False):
+        raise CannotRun(f"talker {label} does not set has_preprocess = True, so no runner calls its hooks")
 
 
 def _find_talker(talker: str | Source) -> type:
