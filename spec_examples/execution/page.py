@@ -125,7 +125,9 @@ class PageExecution:
 
     @staticmethod
     def _require_liveness(example: Example, made: list[Made]) -> None:
-        """No exclusion is shown by a run in which nothing took MTP."""
+        """Nothing is shown by runs in which nothing happened, and no exclusion by runs in which nothing took MTP."""
+        if made and not any(step.hooks for m in made for step in m.trace.steps):
+            raise Disagreement("no hook was called in any run of this example")
         if not EXCLUSIONS.intersection(example.clauses):
             return
         traces = [m.trace for m in made if m.trace.mtp]

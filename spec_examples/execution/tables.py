@@ -74,7 +74,7 @@ def _routing(row: Example) -> None:
     phase = _choice(row, 3, ("Prefill", "Prefill tail", "Decode"))
     eligible = _choice(row, 4, ("Yes", "No"))
     for hook in ("scalar", "batched"):
-        trace = put(forced(_placements(prompt_len, computed, span), hook))
+        trace = put(forced(placements(prompt_len, computed, span), hook))
         broken = {v.clause: v for v in judge(trace) if v.outcome == "failed"}
         if len(trace.steps) < len(PLACES):
             raise Disagreement(f"the runner made {len(trace.steps)} of {len(PLACES)} steps", tuple(broken))
@@ -94,16 +94,20 @@ def _routing(row: Example) -> None:
             raise Disagreement(f"{first.message} ({hook} hook)", tuple(broken), show_step(trace, first.step or 1))
 
 
-PLACES = ("alone", "first of three", "between two", "last of three")
+PLACES = ("alone", "first of three", "after decode, before prefill", "after prefill, before decode", "last of three")
 
 
-def _placements(prompt_len: int, computed: int, span: int) -> list[list[Row]]:
-    """One step for each of ``PLACES``; every step has requests of its own."""
+def placements(prompt_len: int, computed: int, span: int) -> list[list[Row]]:
+    """One step for each of ``PLACES``; every step has requests of its own.
+
+    Where MTP writes is only seen with a prefill row before two decode rows, so one place has that.
+    """
     steps = []
     for number in range(1, len(PLACES) + 1):
         one = Row(prompt_len, computed, span, f"row{number}")
         decode, prefill = Row(3, 4, 1, f"decode{number}"), Row(4, 0, 3, f"prefill{number}")
-        steps.append([[one], [one, decode, prefill], [decode, one, prefill], [decode, prefill, one]][number - 1])
+        orders = ([one], [one, decode, prefill], [decode, one, prefill], [prefill, one, decode], [decode, prefill, one])
+        steps.append(orders[number - 1])
     return steps
 
 

@@ -20,7 +20,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from spec_examples.execution.tables import _placements
+from spec_examples.execution.tables import placements
 from spec_examples.running import forced
 from spec_examples.targets import Session, Target
 
@@ -94,7 +94,7 @@ def _rows_a_second() -> float:
     with Session() as session:
         session.environment(Target())
         scenarios = [
-            forced(_placements(prompt_len, computed, span), hook)
+            forced(placements(prompt_len, computed, span), hook)
             for prompt_len, computed, span in ((5, 0, 4), (5, 4, 1), (5, 5, 1), (5, 6, 1), (1, 0, 1), (5, 5, 2))
             for hook in ("scalar", "batched")
         ]

@@ -1,0 +1,44 @@
+import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Callable[[str, str], Path]:
+    """A site of its own with the project's ``mkdocs.yml``: ``site(name, text)`` writes a page and gives its path."""
+    shutil.copy(ROOT / "mkdocs.yml", tmp_path)
+
+    def write(name: str, text: str) -> Path:
+        page = tmp_path / name
+        page.parent.mkdir(parents=True, exist_ok=True)
+        page.write_text(text, encoding="utf-8")
+        return page
+
+    return write
+
+
+@pytest.fixture(scope="session")
+def runner_copy(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
+    """``runner_copy(old, new)`` is a folder with the installed ``vllm_omni`` in which one piece of the runner differs."""
+    import importlib.util
+
+    installed = Path(importlib.util.find_spec("vllm_omni").origin).parent
+
+    def copy(*edits: tuple[str, str]) -> Path:
+        folder = tmp_path_factory.mktemp("checkout")
+        shutil.copytree(installed, folder / "vllm_omni", copy_function=os.link)
+        source = folder / "vllm_omni/worker/gpu_model_runner.py"
+        text = source.read_text(encoding="utf-8")
+        for old, new in edits:
+            assert text.count(old) == 1, f"{old!r} is in the runner {text.count(old)} times"
+            text = text.replace(old, new)
+        source.unlink()
+        source.write_text(text, encoding="utf-8")
+        return folder
+
+    return copy
