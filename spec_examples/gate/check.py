@@ -166,7 +166,8 @@ def _read_all(paths: Iterable[Path], complete: bool) -> Iterator[tuple[Path, Pag
         anchored = {clause for page in whole for clause in page.clauses}
         for clause in CLAUSES.values():
             if clause.id not in anchored:
-                pages[0][2].append(_wrong_at(Path(clause.page), 1, f"{clause.id} has no anchor on this page"))
+                home = next((wrong for path, _, wrong in pages if path.as_posix().endswith(clause.page)), pages[0][2])
+                home.append(_wrong_at(Path(clause.page), 1, f"{clause.id} has no anchor on this page"))
     yield from pages
 
 
