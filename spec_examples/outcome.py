@@ -13,10 +13,10 @@ from spec_examples.trace import IS_PREFILL, PHASE_KEYS, Step, Trace
 class Outcome:
     """One row of one step, as observed.
 
-    ``phase`` is the flag that arrived (``None`` where none did), ``hook`` the per-row hook that ran, ``mtp`` whether every
-    embedding of the row that reached ``forward`` came from MTP, ``embedding`` what reached ``forward``:
-    ``preprocess``, ``mtp``, ``buffer`` (nothing was written), ``other`` (another request's), or ``mixed``. ``fields`` are
-    the phase keys that arrived; ``codes`` those stored for the request after the step.
+    ``phase`` is the flag that arrived (``None`` where none did), ``hook`` the per-row hook that ran, ``mtp`` whether
+    every embedding of the row that reached ``forward`` came from MTP, ``embedding`` what reached ``forward``:
+    ``preprocess``, ``mtp``, ``buffer`` (nothing was written), ``other`` (another request's), or ``mixed``. ``fields``
+    are the phase keys that arrived; ``codes`` those stored for the request after the step.
     """
 
     request: str

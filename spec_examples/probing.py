@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from spec_examples.outcome import rows
+from spec_examples.outcome import Outcome, rows
 from spec_examples.running import put
 from spec_examples.scenario import Limits, Request, Scenario
 
@@ -31,7 +31,8 @@ class Probe:
 def probe(on: str | None = None, runner: str | None = None) -> Probe:
     """What the runtime does with a split prompt and a one-token prompt.
 
-    ``on`` and ``runner`` are as in ``phase-contract check --vllm-omni`` and ``--runner``; the default is the target in force.
+    ``on`` and ``runner`` are as in ``phase-contract check --vllm-omni`` and ``--runner``; the default is the target
+    in force.
     """
     seen = rows(put(SPLIT_PROMPT, on=on, runner=runner))
     prefill = [row for row in seen if row.computed < row.prompt_len]
@@ -42,8 +43,8 @@ def probe(on: str | None = None, runner: str | None = None) -> Probe:
     )
 
 
-def _phases(rows_: list) -> set[str | None]:
-    return {row.phase for row in rows_}
+def _phases(seen: list[Outcome]) -> set[str | None]:
+    return {row.phase for row in seen}
 
 
 def producer(runner: str = "ar", on: str | None = None) -> str:

@@ -74,11 +74,15 @@ def running(context: Context) -> Iterator[Context]:
         _current.reset(token)
 
 
+def _say(line: str) -> None:
+    sys.stderr.write(f"{line}\n")
+
+
 def current() -> Context:
     """The context in force; outside of a check, one with the installed runner."""
     context = _current.get()
     if context is None:
-        session = Session(say=lambda line: print(line, file=sys.stderr))
+        session = Session(say=_say)
         atexit.register(session.close)
         context = Context(session, resolve())
         _current.set(context)
@@ -95,8 +99,8 @@ def run(
     """Run requests under the real scheduler, or forced rows, on the real runner.
 
     Give either requests, or the rows of one step, or ``steps`` of rows. ``talker`` is one of the stub talkers
-    (``scalar``, ``batched``, ``scalar-no-mtp``, ``batched-no-mtp``), ``package.module:Class``, or ``file.py:Class`` for a
-    file (on a page: a block with that title). ``on`` names another release.
+    (``scalar``, ``batched``, ``scalar-no-mtp``, ``batched-no-mtp``), ``package.module:Class``, or ``file.py:Class``
+    for a file (on a page: a block with that title). ``on`` names another release.
 
     Raises ``InvalidScenario`` for what no scheduler would ask, ``TargetUnavailable`` where there is no such runner,
     and ``RunnerRaised`` where the runner or a hook raises.
@@ -107,7 +111,7 @@ def run(
 
 
 def put(scenario: Scenario, *, on: str | None = None, runner: str | None = None) -> Trace:
-    """The trace of a scenario that is at hand, on the target in force or the one that is named; raises as ``run`` does."""
+    """The trace of a scenario, on the target in force or the one that is named; raises as ``run`` does."""
     context = current()
     target = resolve(on or context.target.vllm_omni, runner or context.target.runner)
     trace = context.session.run(scenario, target)
@@ -173,12 +177,12 @@ def forced(steps: Sequence[Sequence[Row]], talker: str | Source = "scalar", limi
 
 def _talker(name: str, context: Context) -> str | Source:
     """A stub's name, a module's class, or a class in a file: shown on the page, or on disk."""
-    file, colon, cls = name.rpartition(":")
+    file, _, cls = name.rpartition(":")
     if name in STUB_TALKERS or not file.endswith(".py"):
         return name
     if file in context.files:
-        shown = context.files[file]
-        return Source(shown.text, cls, shown.label)
+        page = context.files[file]
+        return Source(page.text, cls, page.label)
     try:
         return Source(Path(file).read_text(encoding="utf-8"), cls, file)
     except OSError as error:

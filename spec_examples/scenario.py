@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass, replace
+from typing import TypeVar
 
 import msgspec
 
@@ -69,7 +70,10 @@ class Row:
 
 @dataclass(frozen=True)
 class Limits:
-    """What the scheduler works under. ``budget`` is in tokens a step; ``blocks`` in KV blocks of ``block_size`` tokens."""
+    """What the scheduler works under.
+
+    ``budget`` is in tokens a step; ``blocks`` counts KV blocks of ``block_size`` tokens each.
+    """
 
     budget: int = 8
     sequences: int = 4
@@ -116,11 +120,15 @@ class Scenario:
         return hashlib.sha256(self.to_json().encode()).hexdigest()
 
 
-def _named(items: tuple, field: str) -> tuple:
+Named = TypeVar("Named", Request, Row)
+
+
+def _named(items: tuple[Named, ...], field: str) -> tuple[Named, ...]:
     """Give unnamed requests of one batch the names a, b, c, … by position."""
+    names = (chr(ord("a") + i) if i < 26 else f"r{i}" for i in range(len(items)))
     return tuple(
-        item if getattr(item, field) else replace(item, **{field: chr(ord("a") + i) if i < 26 else f"r{i}"})
-        for i, item in enumerate(items)
+        item if getattr(item, field) else replace(item, **{field: name})  # type: ignore[arg-type]
+        for item, name in zip(items, names, strict=True)
     )
 
 

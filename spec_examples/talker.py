@@ -62,7 +62,7 @@ class ScalarTalker(nn.Module):
     def talker_mtp(
         self, input_ids: torch.Tensor, embeds: torch.Tensor, hidden: torch.Tensor, text: torch.Tensor, **_: Any
     ) -> tuple[torch.Tensor, torch.Tensor]:
-        """``n`` decode rows: the MTP embedding ``[n, HIDDEN]`` and codes ``[n, 2]`` (int64), made from all four inputs."""
+        """``n`` decode rows: MTP embeddings ``[n, HIDDEN]`` and codes ``[n, 2]`` (int64), made from all four inputs."""
         returned = torch.zeros_like(embeds)
         returned[:, 0] = MTP
         returned[:, 1:3] = embeds[:, 1:3]

@@ -26,7 +26,7 @@ Embedding = tuple[float, ...]
 
 @dataclass(frozen=True)
 class Value:
-    """A keyword value with its exact type: ``int``, ``bool``, ``numpy.int32``, …
+    """A keyword value with its exact type, such as ``int``, ``bool`` or ``numpy.int32``.
 
     ``value`` is the plain value where JSON can hold it, else its ``repr``.
     """
@@ -67,10 +67,10 @@ class ScheduledRow:
 class HookRow:
     """One request's part of a hook call.
 
-    ``request`` is what the release passed as ``request_id`` or ``req_id`` (not promised), ``fields`` the phase keys that
-    arrived, ``keywords`` the names of all keywords. ``embeds`` are the rows that the hook returned, one a token;
-    ``hidden`` and ``text`` the MTP inputs that it offered; ``planted`` the phase keys that it wrote, into its update or into
-    the mapping that it was given. For ``preprocess_batch``, ``fields`` are the phase keys that stand in the
+    ``request`` is what the release passed as ``request_id`` or ``req_id`` (not promised), ``fields`` the phase keys
+    that arrived, ``keywords`` the names of all keywords. ``embeds`` are the rows that the hook returned, one a token;
+    ``hidden`` and ``text`` the MTP inputs that it offered; ``planted`` the phase keys that it wrote, into its update
+    or into the mapping that it was given. For ``preprocess_batch``, ``fields`` are the phase keys that stand in the
     request's intermediate state at that moment, and nothing is returned.
     """
 
@@ -109,8 +109,9 @@ class Step:
     """One scheduler step as it crossed the boundary.
 
     ``hooks`` are in call order. ``mtp`` has one tuple of rows for each MTP call. ``forward`` holds one embedding a
-    scheduled token, in the order of the input batch, and ``positions`` their positions. ``codes`` are those that the runner
-    stores for each request after the step (absent where it stores none). ``sampled`` are the tokens that were sampled.
+    scheduled token, in the order of the input batch, and ``positions`` their positions. ``codes`` are those that the
+    runner stores for each request after the step (absent where it stores none). ``sampled`` are the tokens that were
+    sampled.
     """
 
     rows: tuple[ScheduledRow, ...]
@@ -137,7 +138,8 @@ class Step:
 class Environment:
     """What ran: versions as the packages report them, and the runner's class.
 
-    ``preprocess_from`` and ``mtp_from`` name the classes that define ``_preprocess`` and ``_talker_mtp_forward`` for it.
+    ``preprocess_from`` and ``mtp_from`` name the classes that define ``_preprocess`` and ``_talker_mtp_forward`` for
+    it.
     """
 
     vllm_omni: str = ""
@@ -153,8 +155,9 @@ class Environment:
 class Trace:
     """The steps of one scenario on one target.
 
-    ``mtp`` says whether the runner had an MTP hook to call; ``batched`` whether the model offers the batched hook. ``scheduler`` holds the
-    limits that the real scheduler reports. ``error`` is one line where the runner or a hook raised in the last step.
+    ``mtp`` says whether the runner had an MTP hook to call; ``batched`` whether the model offers the batched hook.
+    ``scheduler`` holds the limits that the real scheduler reports. ``error`` is one line where the runner or a hook
+    raised in the last step.
     """
 
     steps: tuple[Step, ...] = ()

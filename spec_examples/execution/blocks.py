@@ -83,7 +83,9 @@ def _run(block: Example, namespace: dict[str, Any]) -> None:
         said = f": {error}" if str(error) else ""
         raise Disagreement(f"does not hold on this runner: {text}{said}", line=line) from error
     except (Exception, SystemExit) as error:
-        raise Disagreement(f"{type(error).__name__}: {' '.join(str(error).split())}", line=_line_in(error, name)) from error
+        raise Disagreement(
+            f"{type(error).__name__}: {' '.join(str(error).split())}", line=_line_in(error, name)
+        ) from error
 
 
 def _line_in(error: BaseException, name: str) -> int | None:

@@ -10,7 +10,7 @@ from packaging.version import InvalidVersion, Version
 from spec_examples.execution.result import Result
 from spec_examples.markdown import Example, Page
 from spec_examples.targets import Target, TargetUnavailable, resolve
-from spec_examples.targets.catalogue import releases
+from spec_examples.targets.catalogue import sampled
 from spec_examples.targets.target import INSTALLED, installed_version
 
 if TYPE_CHECKING:
@@ -41,8 +41,8 @@ def evaluate(page: PageExecution, admonition: Example) -> dict[str, Result]:
 
 
 def releases_at_hand() -> tuple[tuple[Version, Target], ...]:
-    """The catalogue's releases and the installed one, oldest first."""
-    found = {Version(release.vllm_omni): resolve(release.vllm_omni) for release in releases()}
+    """The catalogue's sample of releases and the installed one, oldest first."""
+    found = {Version(release.vllm_omni): resolve(release.vllm_omni) for release in sampled()}
     installed = installed_version()
     if installed and installed != "unknown":
         found[Version(installed)] = resolve(INSTALLED)
@@ -96,7 +96,15 @@ def _over_releases(
 def _on(result: Result, version: Version) -> Result:
     message = f"on vLLM-Omni {version}: {result.message}"
     return Result(
-        result.id, result.kind, result.path, result.line, result.clauses, result.outcome, message, result.detail, result.column
+        result.id,
+        result.kind,
+        result.path,
+        result.line,
+        result.clauses,
+        result.outcome,
+        message,
+        result.detail,
+        result.column,
     )
 
 

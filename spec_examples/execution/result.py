@@ -33,8 +33,8 @@ class Unaskable(Exception):
 class Result:
     """One example's outcome.
 
-    ``clauses`` are those violated where it failed, else those of its section. ``message`` is one line; ``detail`` more, for the
-    person who has to mend it.
+    ``clauses`` are those violated where it failed, else those of its section. ``message`` is one line; ``detail``
+    more, for the person who has to mend it.
     """
 
     id: str

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from dataclasses import replace
 
 from packaging.version import InvalidVersion, Version
 
@@ -14,7 +15,7 @@ from spec_examples.markdown import Example
 from spec_examples.outcome import Outcome, outcomes, rows
 from spec_examples.probing import SPLIT_PROMPT
 from spec_examples.running import Context, forced, put
-from spec_examples.scenario import Row
+from spec_examples.scenario import Row, Scenario
 from spec_examples.targets.target import INSTALLED, installed_version
 from spec_examples.trace import NUM_COMPUTED, PER_ROW_HOOKS, PHASE_KEYS, PROMPT_LEN, Trace
 
@@ -62,7 +63,9 @@ def _bad_cell(row: Example, column: int, message: str) -> Unaskable:
     return Unaskable(f"cell {row.header[column]!r}: {message}", row.line, row.columns[column].column)
 
 
-def _compare(row: Example, column: int, page: str, runner: str, where: str, detail: str, clauses: tuple[str, ...]) -> None:
+def _compare(
+    row: Example, column: int, page: str, runner: str, where: str, detail: str, clauses: tuple[str, ...]
+) -> None:
     if page != runner:
         message = f"cell {row.header[column]!r}: the page says {page}, the runner says {runner} ({where})"
         raise Disagreement(message, clauses, detail)
@@ -120,12 +123,12 @@ def _observed_phase(trace: Trace, number: int, one: Outcome) -> str:
     found = trace.steps[number - 1].hook_of(one.request)
     arrived = len(found[1].input_ids) if found else 0
     progress, prompt = one.fields.get(NUM_COMPUTED, 0), one.fields.get(PROMPT_LEN, 0)
-    is_tail = isinstance(progress, int) and isinstance(prompt, int) and 0 < progress and progress + arrived >= prompt
+    is_tail = isinstance(progress, int) and isinstance(prompt, int) and progress > 0 and progress + arrived >= prompt
     return "Prefill tail" if is_tail else "Prefill"
 
 
 def _fields(row: Example) -> None:
-    """A key's exact type, on every row of a run with prefill, a tail, a one-token prompt and decode, through either hook."""
+    """A key's exact type: on prefill, a tail, a one-token prompt and decode, through either hook."""
     key, wanted = row.cells[0], row.cells[1]
     if key not in PHASE_KEYS:
         raise _bad_cell(row, 0, f"{key!r} is none of the contract's keys: {', '.join(PHASE_KEYS)}")
@@ -144,14 +147,12 @@ def _fields(row: Example) -> None:
             raise Disagreement(f"no hook was called, so nothing shows {key}")
 
 
-def _with_talker(talker: str):  # noqa: ANN202
-    from dataclasses import replace
-
+def _with_talker(talker: str) -> Scenario:
     return replace(SPLIT_PROMPT, talker=talker)
 
 
 def _releases(row: Example) -> None:
-    """One release: what arrives, what reaches ``forward`` on a tail and a one-token prompt, and who gets the batched hook."""
+    """One release: what arrives, what reaches ``forward`` on two kinds of prefill row, who gets the batched hook."""
     version = row.cells[0]
     try:
         known = Version(version)
@@ -172,7 +173,9 @@ def _releases(row: Example) -> None:
     observed = {frozenset({0}): "none", frozenset({3}): "all three"}.get(frozenset(keys), f"{sorted(keys)} of three")
     _compare(row, 1, fields, observed, f"vLLM-Omni {version}", detail, ())
     for column, page, key in ((2, tail, ("split", 4)), (3, single, ("single", 0))):
-        reached = {"mtp": "MTP embedding", "preprocess": "prompt embedding"}.get(seen[key].embedding, seen[key].embedding)
+        reached = {"mtp": "MTP embedding", "preprocess": "prompt embedding"}.get(
+            seen[key].embedding, seen[key].embedding
+        )
         _compare(row, column, page, reached, f"vLLM-Omni {version}", detail, ())
     hooks = {talker: _calls_batched_hook(talker, on) for talker in ("batched", "batched-no-mtp")}
     found = {(False, False): "none", (True, False): "with talker_mtp", (True, True): "with or without talker_mtp"}

@@ -1,6 +1,7 @@
 """``make bench``: what a check costs, as ratios of processor time to the import that it cannot avoid.
 
-Every figure of one run is measured in that run, so a slow or busy machine changes both sides. ``--write FILE`` keeps them.
+Every figure of one run is measured in that run, so a slow or busy machine changes both sides. ``--write FILE`` keeps
+them.
 """
 
 from __future__ import annotations
@@ -42,11 +43,16 @@ def _cost(command: list[str]) -> tuple[float, float]:
     """Processor and wall seconds of a command and all that it started. It has to succeed."""
     before, started = resource.getrusage(resource.RUSAGE_CHILDREN), time.monotonic()
     done = subprocess.run(
-        command, capture_output=True, text=True, env={**os.environ, "VLLM_TARGET_DEVICE": "cpu", "VLLM_LOGGING_LEVEL": "ERROR"}
+        command,
+        capture_output=True,
+        text=True,
+        env={**os.environ, "VLLM_TARGET_DEVICE": "cpu", "VLLM_LOGGING_LEVEL": "ERROR"},
     )
     wall, after = time.monotonic() - started, resource.getrusage(resource.RUSAGE_CHILDREN)
     if done.returncode:
-        raise SystemExit(f"{' '.join(command)} ended with {done.returncode}:\n{done.stdout[-2000:]}{done.stderr[-2000:]}")
+        raise SystemExit(
+            f"{' '.join(command)} ended with {done.returncode}:\n{done.stdout[-2000:]}{done.stderr[-2000:]}"
+        )
     return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime, wall
 
 
@@ -61,7 +67,9 @@ def measure(say: Callable[[str], None]) -> list[Figure]:
     _cost([*COMMAND, "check"])
     costs = sorted(_cost([*COMMAND, "check"]) for _ in range(3))
     cpu, wall = costs[1]
-    figures.append(Figure("check, all pages (processor time)", f"{cpu:.1f} s, {wall:.1f} s wall", cpu / floor, "at most 1.25"))
+    figures.append(
+        Figure("check, all pages (processor time)", f"{cpu:.1f} s, {wall:.1f} s wall", cpu / floor, "at most 1.25")
+    )
 
     say("checking all pages, old releases live and in parallel")
     cpu, wall = _cost([*COMMAND, "check", "--live"])
@@ -73,11 +81,17 @@ def measure(say: Callable[[str], None]) -> list[Figure]:
 
     say("judging forced rows on an imported runner")
     rate = _rows_a_second()
-    figures.append(Figure("forced rows on an imported runner", f"{rate:.0f} rows a second", rate / 300, "at least 1 (300 a second)"))
+    figures.append(
+        Figure(
+            "forced rows on an imported runner", f"{rate:.0f} rows a second", rate / 300, "at least 1 (300 a second)"
+        )
+    )
 
     if Path("mkdocs.yml").is_file():
         say("building the site")
-        cpu, wall = _cost([sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", "build/bench-site"])
+        cpu, wall = _cost(
+            [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", "build/bench-site"]
+        )
         figures.append(Figure("mkdocs build --strict", f"{cpu:.1f} s, {wall:.1f} s wall", cpu / floor, ""))
     return figures
 
@@ -108,7 +122,11 @@ def _rows_a_second() -> float:
 
 def _machine() -> str:
     model = next(
-        (line.partition(":")[2].strip() for line in Path("/proc/cpuinfo").read_text().splitlines() if line.startswith("model name")),
+        (
+            line.partition(":")[2].strip()
+            for line in Path("/proc/cpuinfo").read_text().splitlines()
+            if line.startswith("model name")
+        ),
         platform.processor() or platform.machine(),
     )
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
@@ -124,19 +142,24 @@ def main() -> None:
     figures = measure(lambda line: progress.print(f"… {line}", highlight=False))
     table = Table("what", "measured", "ratio", "to keep")
     for figure in figures:
-        table.add_row(figure.name, figure.measured, f"{figure.ratio:.2f}" if figure.ratio is not None else "", figure.bound)
+        table.add_row(
+            figure.name, figure.measured, f"{figure.ratio:.2f}" if figure.ratio is not None else "", figure.bound
+        )
     Console(width=120).print(table)
     if options.write:
         lines = [
             "# Speed",
             "",
-            f"Measured by `make bench` on {date.today().isoformat()}: {_machine()}. Ratios are to the import of the runner,",
-            "measured in the same run, unless the last column says otherwise.",
+            f"Measured by `make bench` on {date.today().isoformat()}: {_machine()}.",
+            "Ratios are to the import of the runner, measured in the same run, unless the last column says otherwise.",
             "",
             "| What | Measured | Ratio | To keep |",
             "| --- | --- | --- | --- |",
         ]
-        lines += [f"| {f.name} | {f.measured} | {f'{f.ratio:.2f}' if f.ratio is not None else ''} | {f.bound} |" for f in figures]
+        lines += [
+            f"| {f.name} | {f.measured} | {f'{f.ratio:.2f}' if f.ratio is not None else ''} | {f.bound} |"
+            for f in figures
+        ]
         Path(options.write).write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 

@@ -59,8 +59,8 @@ class CheckReport:
 
     def summary(self) -> dict[str, int]:
         """Counts by outcome and by kind, under the names of the JSON report."""
-        states = Counter(result.outcome for result in self.results)
-        kinds = Counter(result.kind for result in self.results)
+        states: Counter[str] = Counter(result.outcome for result in self.results)
+        kinds: Counter[str] = Counter(result.kind for result in self.results)
         plural = {"block": "blocks", "row": "rows", "admonition": "admonitions", "recorded": "recorded"}
         return {**{s: states[s] for s in STATES}, **{plural[k]: kinds[k] for k in KINDS}}
 
@@ -111,8 +111,8 @@ def check(
 ) -> CheckReport:
     """Execute every example of ``paths`` on ``target``.
 
-    ``complete`` says that these are all pages, so that every clause has to stand on one of them. ``began`` and ``ended`` are told
-    of each page. Raises ``TargetUnavailable`` where the target cannot be asked at all.
+    ``complete`` says that these are all pages, so that every clause has to stand on one of them. ``began`` and
+    ``ended`` are told of each page. Raises ``TargetUnavailable`` where the target cannot be asked at all.
     """
     session.start([target])
     read_pages = list(_read_all(paths, complete))
@@ -123,7 +123,9 @@ def check(
         if page is None:
             done = PageReport(_shown(path), wrong)
         else:
-            done = PageReport(page.examples[0].page if page.examples else _shown(path), [*wrong, *_execute(page, session, target)])
+            done = PageReport(
+                page.examples[0].page if page.examples else _shown(path), [*wrong, *_execute(page, session, target)]
+            )
         done.seconds = time.monotonic() - started
         report.pages.append(done)
         ended(done)

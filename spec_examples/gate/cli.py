@@ -9,7 +9,7 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TextIO
+from typing import TextIO, TypeAlias
 
 from rich.console import Console
 
@@ -23,6 +23,8 @@ from spec_examples.targets.catalogue import releases
 from spec_examples.targets.target import RUNNERS, installed_version
 
 AGREED, DISAGREED, NOT_ASKED = 0, 1, 2
+
+_Commands: TypeAlias = "argparse._SubParsersAction[_Parser]"
 
 
 class _Stop(Exception):
@@ -82,7 +84,7 @@ def _parser(default: Target) -> argparse.ArgumentParser:
     return parser
 
 
-def _command(commands: argparse._SubParsersAction, name: str, summary: str, examples: str) -> argparse.ArgumentParser:
+def _command(commands: _Commands, name: str, summary: str, examples: str) -> argparse.ArgumentParser:
     return commands.add_parser(
         name,
         help=summary,
@@ -109,10 +111,12 @@ def _add_target_options(parser: argparse.ArgumentParser, default: Target) -> Non
 
 def _add_output_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--format", choices=("text", "json"), default="text", help="default: text")
-    parser.add_argument("--output", metavar="FILE", help="write the report there, whole or not at all, instead of to stdout")
+    parser.add_argument(
+        "--output", metavar="FILE", help="write the report there, whole or not at all, instead of to stdout"
+    )
 
 
-def _add_check(commands: argparse._SubParsersAction, default: Target) -> None:
+def _add_check(commands: _Commands, default: Target) -> None:
     parser = _command(
         commands,
         "check",
@@ -124,11 +128,13 @@ def _add_check(commands: argparse._SubParsersAction, default: Target) -> None:
     parser.add_argument("paths", nargs="*", metavar="PATH", help="pages or folders (default: all of docs/)")
     _add_target_options(parser, default)
     _add_output_options(parser)
-    parser.add_argument("--live", action="store_true", help="run published releases again instead of reading kept traces")
+    parser.add_argument(
+        "--live", action="store_true", help="run published releases again instead of reading kept traces"
+    )
     parser.set_defaults(run=_check)
 
 
-def _add_row(commands: argparse._SubParsersAction, default: Target) -> None:
+def _add_row(commands: _Commands, default: Target) -> None:
     parser = _command(
         commands,
         "row",
@@ -137,19 +143,35 @@ def _add_row(commands: argparse._SubParsersAction, default: Target) -> None:
         "  phase-contract row --prompt-len 5 --computed 5 --span 1 --hook batched --beside 3,4,1 --beside 4,0,3\n"
         "  phase-contract row --prompt-len 1 --computed 0 --span 1 --vllm-omni 0.20.0",
     )
-    parser.add_argument("--prompt-len", type=int, required=True, metavar="P", help=f"tokens in the prompt, 1 to {MAX_LEN}")
+    parser.add_argument(
+        "--prompt-len", type=int, required=True, metavar="P", help=f"tokens in the prompt, 1 to {MAX_LEN}"
+    )
     parser.add_argument("--computed", type=int, required=True, metavar="C", help="tokens processed before the step")
     parser.add_argument("--span", type=int, required=True, metavar="S", help="tokens scheduled in the step")
-    parser.add_argument("--hook", choices=("scalar", "batched"), default="scalar", help="hooks that the talker offers (default: scalar)")
+    parser.add_argument(
+        "--hook", choices=("scalar", "batched"), default="scalar", help="hooks that the talker offers (default: scalar)"
+    )
     parser.add_argument("--no-mtp", action="store_true", help="a talker without MTP")
-    parser.add_argument("--beside", type=_neighbour, action="append", default=[], metavar="P,C,S", help="a row after it in the same step")
+    parser.add_argument(
+        "--beside",
+        type=_neighbour,
+        action="append",
+        default=[],
+        metavar="P,C,S",
+        help="a row after it in the same step",
+    )
     _add_target_options(parser, default)
     _add_output_options(parser)
     parser.set_defaults(run=_row)
 
 
-def _add_targets(commands: argparse._SubParsersAction) -> None:
-    parser = _command(commands, "targets", "list what can be tested here", "  phase-contract targets\n  phase-contract targets --format json")
+def _add_targets(commands: _Commands) -> None:
+    parser = _command(
+        commands,
+        "targets",
+        "list what can be tested here",
+        "  phase-contract targets\n  phase-contract targets --format json",
+    )
     _add_output_options(parser)
     parser.set_defaults(run=_targets)
 
@@ -201,7 +223,8 @@ def _targets(options: argparse.Namespace, out: TextIO, context: Context | None) 
     version = installed_version()
     found = [{"vllm_omni": "installed", "version": version, "at_hand": version is not None}]
     found += [
-        {"vllm_omni": r.vllm_omni, "vllm": r.vllm, "at_hand": install.installed_folder(r) is not None} for r in releases()
+        {"vllm_omni": r.vllm_omni, "vllm": r.vllm, "at_hand": install.installed_folder(r) is not None}
+        for r in releases()
     ]
     with _output(options.output, out) as stream:
         if options.format == "json":

@@ -14,7 +14,10 @@ MARKS = {"passed": "ok", "failed": "FAILED", "error": "ERROR", "diverges": "dive
 
 def page_line(page: PageReport) -> str:
     """One line a page: its verdict, and how many blocks, rows and admonitions were executed."""
-    counts = [f"{page.count(kind):3d} {name}" for kind, name in (("block", "blocks"), ("row", "rows"), ("admonition", "admonitions"))]
+    counts = [
+        f"{page.count(kind):3d} {name}"
+        for kind, name in (("block", "blocks"), ("row", "rows"), ("admonition", "admonitions"))
+    ]
     return f"{MARKS[page.worst]:8} {page.path:40} {', '.join(counts)}  {page.seconds:5.1f} s"
 
 
@@ -35,7 +38,11 @@ def counts_line(report: CheckReport) -> str:
     """The last line of a check."""
     total = report.summary()
     run = f"{total['blocks']} blocks, {total['rows']} rows, {total['admonitions']} admonitions"
-    states = ", ".join(f"{total[state]} {state}" for state in ("passed", "failed", "diverges", "exempt", "error") if total[state] or state in ("passed", "failed"))
+    states = ", ".join(
+        f"{total[state]} {state}"
+        for state in ("passed", "failed", "diverges", "exempt", "error")
+        if total[state] or state in ("passed", "failed")
+    )
     where = f"vLLM-Omni {report.environment.vllm_omni}, vLLM {report.environment.vllm}, {report.environment.runner}"
     return f"{run}: {states} ({where})"
 

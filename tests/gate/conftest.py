@@ -24,7 +24,7 @@ def site(tmp_path: Path) -> Callable[[str, str], Path]:
 
 @pytest.fixture(scope="session")
 def runner_copy(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
-    """``runner_copy(old, new)`` is a folder with the installed ``vllm_omni`` in which one piece of the runner differs."""
+    """``runner_copy((old, new), …)``: a folder with the installed ``vllm_omni`` whose runner was edited."""
     import importlib.util
 
     installed = Path(importlib.util.find_spec("vllm_omni").origin).parent

@@ -8,7 +8,10 @@ from spec_examples.gate.cli import main
 from spec_examples.running import Context
 from spec_examples.targets import Target
 
-ROUTING = "| Prompt length | Computed before step | Scheduled span | Phase | Runner MTP eligible |\n| --- | --- | --- | --- | --- |\n"
+ROUTING = (
+    "| Prompt length | Computed before step | Scheduled span | Phase | Runner MTP eligible |\n"
+    "| --- | --- | --- | --- | --- |\n"
+)
 
 PAGES = {
     "a table that no reader knows": ("| A | B |\n| --- | --- |\n| 1 | 2 |\n", 5, "no reader knows"),
@@ -43,7 +46,11 @@ PAGES = {
         "release 0.1.0 is not in the catalogue",
     ),
     "a file without a talker": ('```python title="x.py"\nx = 1\n```\n', 3, "defines no talker"),
-    "an exemption in the contract": ("<!-- not executed: laziness -->\n\n```python\nx = 1\n```\n", 5, "nothing under docs/contract/ is exempt"),
+    "an exemption in the contract": (
+        "<!-- not executed: laziness -->\n\n```python\nx = 1\n```\n",
+        5,
+        "nothing under docs/contract/ is exempt",
+    ),
     "a talker without a needed hook": (
         '```python title="x.py"\nfrom torch import nn\n\n\nclass X(nn.Module):\n    has_preprocess = True\n\n'
         "    def talker_mtp(self):\n        pass\n```\n",
@@ -51,10 +58,22 @@ PAGES = {
         "has no embed_input_ids, compute_logits, load_weights, preprocess",
     ),
     "an unclosed fence": ("```python\nx = 1\n", 3, "fence"),
-    "a doubled clause id": ("[ROUTE-1](#ROUTE-1){#ROUTE-1}\n\n[ROUTE-1](#ROUTE-1){#ROUTE-1}\n\n```python\nx = 1\n```\n", 5, "ROUTE-1"),
+    "a doubled clause id": (
+        "[ROUTE-1](#ROUTE-1){#ROUTE-1}\n\n[ROUTE-1](#ROUTE-1){#ROUTE-1}\n\n```python\nx = 1\n```\n",
+        5,
+        "ROUTE-1",
+    ),
     "an unknown clause id": ("[ROUTE-99](#ROUTE-99){#ROUTE-99}\n\n```python\nx = 1\n```\n", 3, "ROUTE-99 is no clause"),
-    "a clause on another page": ("[FIELD-1](#FIELD-1){#FIELD-1}\n\n```python\nx = 1\n```\n", 3, "stands on docs/contract/fields.md"),
-    "a claim that is no version": ('!!! note "vLLM-Omni yesterday and earlier"\n\n    ```python\n    x = 1\n    ```\n', 3, "not a version"),
+    "a clause on another page": (
+        "[FIELD-1](#FIELD-1){#FIELD-1}\n\n```python\nx = 1\n```\n",
+        3,
+        "stands on docs/contract/fields.md",
+    ),
+    "a claim that is no version": (
+        '!!! note "vLLM-Omni yesterday and earlier"\n\n    ```python\n    x = 1\n    ```\n',
+        3,
+        "not a version",
+    ),
     "a claim with nothing inside": ('!!! note "vLLM-Omni 0.21.0rc1 and earlier"\n\n    Words.\n', 3, "nothing inside"),
     "a page with no example": ("Words.\n", 1, "no example"),
 }

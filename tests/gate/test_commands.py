@@ -25,7 +25,12 @@ def row(capsys, here, *more):
 
 def test_row_says_how_a_tail_is_routed(capsys, here):
     observed = row(capsys, here)
-    assert (observed["phase"], observed["hook"], observed["mtp"], observed["embedding"]) == ("prefill", "preprocess", False, "preprocess")
+    assert (observed["phase"], observed["hook"], observed["mtp"], observed["embedding"]) == (
+        "prefill",
+        "preprocess",
+        False,
+        "preprocess",
+    )
     assert observed["fields"] == {"_omni_prompt_len": 5, "_omni_num_computed_tokens": 4, "_omni_is_prefill": True}
 
 
@@ -71,7 +76,9 @@ def test_a_failure_names_place_clause_cell_and_both_readings(capsys, here, site)
 
 
 def test_the_json_report_has_stable_names(capsys, here, site):
-    page = site("docs/page.md", "# Page\n\n```python\nfrom spec_examples import Row, run\n\nassert run(Row(5, 5, 1)).mtp\n```\n")
+    page = site(
+        "docs/page.md", "# Page\n\n```python\nfrom spec_examples import Row, run\n\nassert run(Row(5, 5, 1)).mtp\n```\n"
+    )
     assert main(["check", str(page), "--format", "json"], context=here) == 0
     report = json.loads(capsys.readouterr().out)
     assert set(report["target"]) == {"vllm_omni", "vllm", "runner", "torch", "python"}

@@ -28,8 +28,16 @@ def test_an_unedited_copy_is_green_on_every_page(runner_copy, capsys):
 @pytest.mark.parametrize(
     ("edit", "clauses"),
     [
-        pytest.param((SCALAR_GUARD, SCALAR_GUARD.replace(" and not is_prefill", "")), {"ROUTE-2", "ROUTE-3"}, id="scalar guard dropped"),
-        pytest.param((BATCHED_GUARD, BATCHED_GUARD.replace(" and not is_prefill", "")), {"ROUTE-1", "HOOK-2"}, id="batched guard dropped"),
+        pytest.param(
+            (SCALAR_GUARD, SCALAR_GUARD.replace(" and not is_prefill", "")),
+            {"ROUTE-2", "ROUTE-3"},
+            id="scalar guard dropped",
+        ),
+        pytest.param(
+            (BATCHED_GUARD, BATCHED_GUARD.replace(" and not is_prefill", "")),
+            {"ROUTE-1", "HOOK-2"},
+            id="batched guard dropped",
+        ),
         pytest.param((BOUNDARY, BOUNDARY.replace("<", "<=")), {"FIELD-3"}, id="boundary off by one"),
         pytest.param((MTP_CALL, "pass"), {"ROUTE-4"}, id="MTP never called"),
     ],

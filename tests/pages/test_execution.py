@@ -31,7 +31,11 @@ def block(code, language="python", title=None):
 
 
 def test_blocks_share_a_namespace_and_output_is_compared(execute):
-    text = block(RUN + "trace = run(Row(5, 4, 1))") + block("print(rows(trace)[0].phase)") + block("prefill", "text", "Output")
+    text = (
+        block(RUN + "trace = run(Row(5, 4, 1))")
+        + block("print(rows(trace)[0].phase)")
+        + block("prefill", "text", "Output")
+    )
     assert {result.outcome for result in execute(text)} == {"passed"}
 
 
@@ -88,19 +92,29 @@ def test_a_talker_shown_on_the_page_reaches_the_runner(execute):
         "        ids, embeds, update = super().preprocess(input_ids, input_embeds, **info)\n"
         "        return ids, embeds.fill_(7.0), update"
     )
-    use = RUN + 'trace = run(Row(5, 0, 2), talker="sevens.py:Sevens")\nassert trace.steps[0].forward == ((7.0,) * 8,) * 2'
+    use = (
+        RUN + 'trace = run(Row(5, 0, 2), talker="sevens.py:Sevens")\nassert trace.steps[0].forward == ((7.0,) * 8,) * 2'
+    )
     assert {r.outcome for r in execute(block(shown, title="sevens.py") + block(use))} == {"passed"}
 
 
 def test_settings_reach_the_real_scheduler(execute):
-    chunked = "long = run(Request(100), Request(29), limits={})\nspans = [r.span for r in rows(long) if r.request == 'b']\nassert spans[:2] == {}"
+    chunked = (
+        "long = run(Request(100), Request(29), limits={})\n"
+        "spans = [r.span for r in rows(long) if r.request == 'b']\nassert spans[:2] == {}"
+    )
     on = block(RUN + chunked.format("Limits(budget=128)", "[28, 1]"))
     off = block(RUN + chunked.format('settings("stage.yaml")', "[29, 1]"))
-    assert {r.outcome for r in execute(on + block("enable_chunked_prefill: false", "yaml", "stage.yaml") + off)} == {"passed"}
+    assert {r.outcome for r in execute(on + block("enable_chunked_prefill: false", "yaml", "stage.yaml") + off)} == {
+        "passed"
+    }
 
 
 def test_a_claim_holds_inside_its_range_and_nowhere_else(execute):
-    fields = '    ```python\n    from spec_examples import Request, rows, run\n\n    assert all(not row.fields for row in rows(run(Request(5))))\n    ```\n'
+    fields = (
+        "    ```python\n    from spec_examples import Request, rows, run\n\n"
+        "    assert all(not row.fields for row in rows(run(Request(5))))\n    ```\n"
+    )
     right = '!!! warning "vLLM-Omni 0.21.0rc1 and earlier"\n\n' + fields
     assert outcomes(execute(right)) == [(3, "passed"), (5, "passed")]
     too_narrow = right.replace("0.21.0rc1", "0.20.0")
@@ -121,7 +135,9 @@ def test_a_run_that_breaks_a_promise_is_red_whatever_the_block_asserts(execute):
 def test_an_exclusion_without_a_row_that_took_mtp_is_no_example(execute, tmp_path, session):
     page = tmp_path / "docs" / "contract" / "routing.md"
     page.parent.mkdir(parents=True)
-    page.write_text("# Page\n\n[ROUTE-3](#ROUTE-3){#ROUTE-3} text\n\n" + block(RUN + "assert not rows(run(Row(5, 4, 1)))[0].mtp"))
+    page.write_text(
+        "# Page\n\n[ROUTE-3](#ROUTE-3){#ROUTE-3} text\n\n" + block(RUN + "assert not rows(run(Row(5, 4, 1)))[0].mtp")
+    )
     execution = PageExecution(read(page), session, Target())
     (result,) = [execution.evaluate(example) for example in execution.page.examples]
     assert result.outcome == "failed"

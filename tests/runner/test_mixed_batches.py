@@ -25,7 +25,9 @@ def violated(trace):
 
 
 @pytest.mark.parametrize("hook", ["scalar", "batched"])
-@pytest.mark.parametrize("order", list(permutations((TAIL, DECODE, LATER, SINGLE))), ids=lambda o: "-".join(r.request for r in o))
+@pytest.mark.parametrize(
+    "order", list(permutations((TAIL, DECODE, LATER, SINGLE))), ids=lambda o: "-".join(r.request for r in o)
+)
 def test_in_every_order_mtp_is_for_the_decode_rows_alone(hook, order):
     trace = run(*order, talker=hook)
     (step,) = trace.steps
@@ -74,7 +76,9 @@ def test_a_prefill_row_between_decode_rows_ends_a_call_of_the_batched_hook():
     assert violated(trace) == {}
 
 
-@pytest.mark.parametrize("order", list(permutations((TAIL, DECODE, LATER, LONG))), ids=lambda o: "-".join(r.request for r in o))
+@pytest.mark.parametrize(
+    "order", list(permutations((TAIL, DECODE, LATER, LONG))), ids=lambda o: "-".join(r.request for r in o)
+)
 def test_the_scalar_and_the_batched_hook_lead_to_the_same(order):
     verdict = judge_pair(run(*order, talker="scalar"), run(*order, talker="batched"))
     assert (verdict.outcome, verdict.clause) == ("passed", "ROUTE-6"), verdict.message

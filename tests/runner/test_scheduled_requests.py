@@ -31,7 +31,9 @@ def test_a_preempted_request_comes_back_as_prefill(hook):
     trace = run(Request(5, 8), Request(5, 8), talker=hook, limits=Limits(budget=8, blocks=6))
 
     resumed = [row for row in rows(trace) if row.request == "b" and row.computed == 0][1:]
-    assert [(row.prompt_len, row.computed, row.span, row.phase, row.mtp) for row in resumed] == [(5, 0, 8, "prefill", False)]
+    assert [(row.prompt_len, row.computed, row.span, row.phase, row.mtp) for row in resumed] == [
+        (5, 0, 8, "prefill", False)
+    ]
     assert any(step.preempted == ("b",) for step in trace.steps)
     assert violated(trace) == {}
     assert {v.clause: v.outcome for v in judge(trace)}["FIELD-6"] == "passed"
