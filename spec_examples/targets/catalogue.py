@@ -6,18 +6,25 @@ import tomllib
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
+from typing import Literal
 
 from packaging.version import InvalidVersion, Version
 
 
 @dataclass(frozen=True)
 class Release:
-    """One published vLLM-Omni with the vLLM of its minor version. Hashes are SHA-256 of the wheels, one a platform."""
+    """One published vLLM-Omni with the vLLM of its minor version. Hashes are SHA-256 of the wheels, one a platform.
+
+    ``how`` says whether its runner is executed here, or its source only read. ``sample`` marks the few releases on which
+    a claim of a page about releases is executed: enough to have both sides of every change, and little to download.
+    """
 
     vllm_omni: str
     vllm: str
     vllm_omni_sha256: tuple[str, ...]
     vllm_sha256: tuple[str, ...]
+    how: Literal["run", "read"] = "run"
+    sample: bool = False
 
     @property
     def requirements(self) -> str:
@@ -32,11 +39,14 @@ def releases() -> tuple[Release, ...]:
     text = resources.files("spec_examples.targets").joinpath("releases.toml").read_text(encoding="utf-8")
     entries = tomllib.loads(text)["release"]
     return tuple(
-        Release(
-            entry["vllm_omni"], entry["vllm"], tuple(entry["vllm_omni_sha256"]), tuple(entry["vllm_sha256"])
-        )
+        Release(**{name: tuple(value) if isinstance(value, list) else value for name, value in entry.items()})
         for entry in sorted(entries, key=lambda entry: Version(entry["vllm_omni"]))
     )
+
+
+def sampled() -> tuple[Release, ...]:
+    """The releases on which claims of pages are executed, oldest first."""
+    return tuple(release for release in releases() if release.sample)
 
 
 def release(version: str) -> Release | None:

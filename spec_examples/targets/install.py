@@ -7,6 +7,7 @@ parts are left out: they would not fit the torch of the environment, and a talke
 from __future__ import annotations
 
 import fcntl
+import hashlib
 import json
 import os
 import shutil
@@ -63,8 +64,9 @@ def install(release: Release, say: Callable[[str], None] = lambda _: None) -> Pa
 
 
 def _folder(release: Release) -> Path:
-    """One folder a release and hash: another wheel under the same version would be another folder."""
-    return cache_folder() / "releases" / f"{release.vllm_omni}-{release.vllm_omni_sha256[0][:12]}"
+    """One folder for each pair of wheels: another wheel, or another vLLM beside it, would be another folder."""
+    digest = hashlib.sha256(release.requirements.encode()).hexdigest()
+    return cache_folder() / "releases" / f"{release.vllm_omni}-{digest[:12]}"
 
 
 def _is_whole(folder: Path) -> bool:
@@ -92,7 +94,7 @@ def _download(release: Release, wheels: Path) -> None:
     requirements = wheels.parent / "requirements.txt"
     requirements.write_text(release.requirements, encoding="utf-8")
     command = [sys.executable, "-m", "pip", "download", "--no-deps", "--require-hashes", "--quiet"]
-    command += ["--only-binary=:all:", "--dest", str(wheels), "--requirement", str(requirements)]
+    command += ["--no-cache-dir", "--only-binary=:all:", "--dest", str(wheels), "--requirement", str(requirements)]
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=DOWNLOAD_TIMEOUT_S)
     except (OSError, subprocess.TimeoutExpired) as error:

@@ -107,7 +107,11 @@ class Session:
         if target.is_installed:
             return None
         release = catalogue.release(target.vllm_omni) if target.is_release else None
-        return install.install(release, self.say) if release else Path(target.vllm_omni)
+        if release is None:
+            return Path(target.vllm_omni)
+        if release.how == "read":
+            raise TargetUnavailable(f"vLLM-Omni {release.vllm_omni} is not run here: its source can only be read")
+        return install.install(release, self.say)
 
 
 @cache
