@@ -1,0 +1,59 @@
+"""``phase-contract check``: execute pages against a runner."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TextIO
+
+from rich.console import Console
+
+from spec_examples.gate import report
+from spec_examples.gate.check import check, find_pages
+from spec_examples.gate.commands.common import (
+    Commands,
+    add_command,
+    add_output_options,
+    add_target_options,
+    output,
+    session_for,
+)
+from spec_examples.running import Context
+from spec_examples.targets import Target, resolve
+
+
+def add(commands: Commands, default: Target) -> None:
+    """Register the command."""
+    parser = add_command(
+        commands,
+        "check",
+        "execute pages against a runner",
+        "  phase-contract check\n"
+        "  phase-contract check docs/contract/routing.md --vllm-omni 0.20.0\n"
+        "  phase-contract check --vllm-omni ../vllm-omni --format json --output report.json",
+    )
+    parser.add_argument("paths", nargs="*", metavar="PATH", help="pages or folders (default: all of docs/)")
+    add_target_options(parser, default)
+    add_output_options(parser)
+    parser.add_argument(
+        "--live", action="store_true", help="run published releases again instead of reading kept traces"
+    )
+    parser.set_defaults(run=_check)
+
+
+def _check(options: argparse.Namespace, out: TextIO, context: Context | None) -> int:
+    pages = find_pages(options.paths)
+    target = resolve(options.vllm_omni, options.runner)
+    progress = Console(stderr=True)
+    with output(options.output, out) as stream, session_for(context, options.live, progress) as session:
+        text = options.format == "text"
+        with progress.status(f"importing {target}") as status:
+            done = check(
+                pages,
+                session,
+                target,
+                complete=not options.paths,
+                began=lambda path: status.update(f"executing {path}"),
+                ended=lambda page: print(report.page_line(page), file=stream, flush=True) if text else None,
+            )
+        stream.write(report.check_text(done) if text else report.check_json(done))
+    return done.exit_code

@@ -1,0 +1,106 @@
+"""What the commands share: target and output options, a session, and a way to stop in one line."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TextIO, TypeAlias
+
+from rich.console import Console
+
+from spec_examples.running import Context
+from spec_examples.targets import Session, Target
+from spec_examples.targets.target import RUNNERS
+
+AGREED, DISAGREED, NOT_ASKED = 0, 1, 2
+"""Exit statuses: page and runner agree, they disagree, the question could not be asked."""
+
+
+class Stop(Exception):
+    """Ends the command with a status and one line."""
+
+    def __init__(self, status: int, line: str) -> None:
+        super().__init__(line)
+        self.status = status
+
+
+class Parser(argparse.ArgumentParser):
+    """Says what is wrong in one line, and where help is."""
+
+    def error(self, message: str) -> None:  # type: ignore[override]
+        """Raises ``Stop``."""
+        raise Stop(NOT_ASKED, f"{message}; see {self.prog} --help")
+
+
+Commands: TypeAlias = "argparse._SubParsersAction[Parser]"
+
+
+def add_command(commands: Commands, name: str, summary: str, examples: str) -> argparse.ArgumentParser:
+    """A command's parser, with examples in its help."""
+    return commands.add_parser(
+        name,
+        help=summary,
+        description=summary[0].upper() + summary[1:] + ".",
+        epilog=f"examples:\n{examples}",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+
+
+def add_target_options(parser: argparse.ArgumentParser, default: Target) -> None:
+    """``--vllm-omni`` and ``--runner``, the same everywhere."""
+    parser.add_argument(
+        "--vllm-omni",
+        metavar="installed|VERSION|PATH",
+        default=default.vllm_omni,
+        help="the environment's vLLM-Omni, a published release, or a folder that contains vllm_omni/",
+    )
+    parser.add_argument(
+        "--runner",
+        metavar="|".join((*RUNNERS, "package.module:Class")),
+        default=default.runner,
+        help="the runner under test (default: ar)",
+    )
+
+
+def add_output_options(parser: argparse.ArgumentParser) -> None:
+    """``--format`` and ``--output``."""
+    parser.add_argument("--format", choices=("text", "json"), default="text", help="default: text")
+    parser.add_argument(
+        "--output", metavar="FILE", help="write the report there, whole or not at all, instead of to stdout"
+    )
+
+
+@contextmanager
+def session_for(context: Context | None, live: bool, progress: Console) -> Iterator[Session]:
+    """The session that is lent, or one of our own that says what takes long."""
+    if context is not None:
+        yield context.session
+        return
+    with Session(live=live, say=lambda line: progress.print(line, highlight=False)) as session:
+        yield session
+
+
+@contextmanager
+def output(file: str | None, out: TextIO) -> Iterator[TextIO]:
+    """The report's stream; a file appears only when the report is complete."""
+    if file is None:
+        yield out
+        out.flush()
+        return
+    target = Path(file)
+    try:
+        handle, part = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+    except OSError as error:
+        raise Stop(NOT_ASKED, f"--output {file}: {error.strerror}") from error
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8") as stream:
+            yield stream
+        os.chmod(part, 0o644)
+        os.replace(part, target)
+    except BaseException:
+        Path(part).unlink(missing_ok=True)
+        raise
