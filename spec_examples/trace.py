@@ -71,7 +71,9 @@ class HookRow:
     that arrived, ``keywords`` the names of all keywords. ``embeds`` are the rows that the hook returned, one a token;
     ``hidden`` and ``text`` the MTP inputs that it offered; ``planted`` the phase keys that it wrote, into its update
     or into the mapping that it was given. For ``preprocess_batch``, ``fields`` are the phase keys that stand in the
-    request's intermediate state at that moment, and nothing is returned.
+    request's intermediate state at that moment, and nothing is returned; unless its model fills rows (since 0.32.0rc1):
+    ``handed`` is then what the hook was told of the row (``num_computed_tokens``, ``prompt_lens``), ``filled`` whether
+    it wrote the row itself, and ``embeds`` what it wrote.
     """
 
     request: str | None
@@ -82,6 +84,8 @@ class HookRow:
     hidden: Embedding | None = None
     text: Embedding | None = None
     planted: dict[str, Value] = field(default_factory=dict)
+    filled: bool = False
+    handed: dict[str, Value] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

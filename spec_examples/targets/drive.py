@@ -28,6 +28,9 @@ from spec_examples.trace import Environment, ScheduledRow, Step, Trace
 MAX_STEPS = 16 * MAX_LEN
 """A schedule that is longer than this has stopped making progress."""
 
+CODES_KEYS = (("codes", "audio"), "code_predictor_codes")
+"""Where a runner keeps MTP's codes for a model that names no place."""
+
 Drive = Callable[[Scenario, Any, Any], Iterator[tuple[SchedulerOutput, dict[str, ScheduledRow], Any]]]
 
 
@@ -169,15 +172,27 @@ def _execute(runner: Any, output: SchedulerOutput, rows: dict[str, ScheduledRow]
 
 
 def _stored_codes(runner: Any, rows: dict[str, ScheduledRow]) -> dict[str, tuple[int, ...]]:
-    """The codes in each request's intermediate state, where the runner keeps MTP's output for the model."""
-    outer, inner = getattr(runner.model, "talker_mtp_output_key", ("codes", "audio"))
+    """The codes in each request's intermediate state, where the runner keeps MTP's output for the model.
+
+    A model may name the place; without a name it is ``codes.audio``, and ``code_predictor_codes`` in 0.18.0.
+    """
+    declared = getattr(runner.model, "talker_mtp_output_key", None)
     codes = {}
     for request in rows:
-        stored = (runner.model_intermediate_buffer.get(request) or {}).get(outer)
-        value = stored.get(inner) if isinstance(stored, dict) else None
-        if isinstance(value, torch.Tensor):
-            codes[request] = tuple(int(c) for c in value.reshape(-1).tolist())
+        state = runner.model_intermediate_buffer.get(request) or {}
+        for key in (declared,) if declared else CODES_KEYS:
+            value = _at(state, key)
+            if isinstance(value, torch.Tensor):
+                codes[request] = tuple(int(c) for c in value.reshape(-1).tolist())
+                break
     return codes
+
+
+def _at(state: Any, key: str | tuple[str, ...]) -> Any:
+    """What stands at ``key``, or at the end of a path of keys; ``None`` where nothing does."""
+    for part in (key,) if isinstance(key, str) else key:
+        state = state.get(part) if isinstance(state, dict) else None
+    return state
 
 
 def _sampled(result: Any) -> dict[str, tuple[int, ...]]:
@@ -261,7 +276,9 @@ def _forced_row(row: Row, slot: int) -> ScheduledRow:
     return ScheduledRow(row.request, row.prompt_len, row.computed, row.span, 0, tokens)
 
 
-def _forced_output(step: tuple[Row, ...], alive: set[str], finished: set[str], slots: dict[str, int]) -> SchedulerOutput:
+def _forced_output(
+    step: tuple[Row, ...], alive: set[str], finished: set[str], slots: dict[str, int]
+) -> SchedulerOutput:
     new = [row for row in step if row.request not in alive]
     cached = [row for row in step if row.request in alive]
     arguments = {

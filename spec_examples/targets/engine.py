@@ -5,7 +5,8 @@ What cannot be real on a CPU, all of it in this module:
 - the model: a stub without attention, so the runner is given no KV tensors (``initialize_kv_cache`` gets no groups)
   while the scheduler accounts for real blocks;
 - CUDA calls of the runner's constructor: vLLM's own ``CPUModelRunner`` stands below the runner under test;
-- ``kv_cache_layout``, which the engine core would resolve.
+- ``kv_cache_layout``, which the engine core would resolve;
+- compiled operations of vLLM that are called behind the boundary (``stand_ins``).
 
 Seen to work on vLLM-Omni 0.18.0 to 0.32.0rc1 with the vLLM of the same minor version.
 """
@@ -22,6 +23,7 @@ from typing import Any
 
 os.environ.setdefault("VLLM_LOGGING_LEVEL", "ERROR")
 os.environ["VLLM_TARGET_DEVICE"] = "cpu"  # the CPU platform, also with the ordinary CUDA wheel of vLLM
+os.environ["VLLM_USE_V2_MODEL_RUNNER"] = "0"  # or vLLM decides by what is installed; Model Runner V2 sets it itself
 
 import torch
 import vllm_omni  # noqa: F401  (patches vLLM: has to come before vllm.config)
@@ -45,6 +47,7 @@ from vllm_omni.model_executor.models import OmniModelRegistry
 
 from spec_examples.scenario import MAX_LEN, Limits
 from spec_examples.talker import HIDDEN, VOCAB
+from spec_examples.targets import stand_ins
 
 RUNNERS = {
     "ar": ("vllm_omni.worker.gpu_ar_model_runner", "GPUARModelRunner"),
@@ -54,6 +57,9 @@ SCHEDULERS = {
     "ar": ("vllm_omni.core.sched.omni_ar_scheduler", "OmniARScheduler"),
     "generation": ("vllm_omni.core.sched.omni_generation_scheduler", "OmniGenerationScheduler"),
 }
+
+
+stand_ins.register()
 
 
 class CannotRun(RuntimeError):
@@ -155,9 +161,7 @@ def build_config(talker: type, limits: Limits) -> VllmConfig:
         device_config=DeviceConfig("cpu"),
         load_config=LoadConfig(load_format="dummy"),
     )
-    config.model_config = OmniModelConfig.from_vllm_model_config(
-        model, model_stage="talker", model_arch=architecture
-    )
+    config.model_config = OmniModelConfig.from_vllm_model_config(model, model_stage="talker", model_arch=architecture)
     if getattr(config.compilation_config, "max_cudagraph_capture_size", 0) is None:
         config.compilation_config.max_cudagraph_capture_size = 0
     config.cache_config.num_gpu_blocks = limits.blocks
@@ -173,10 +177,10 @@ def _ensure_distributed() -> None:
     """One process, one rank; vLLM asks for its groups even then."""
     global _DISTRIBUTED
     if not _DISTRIBUTED:
-        store = tempfile.NamedTemporaryFile(prefix="phase-contract-", delete=False)
-        store.close()
-        os.unlink(store.name)
-        init_distributed_environment(1, 0, f"file://{store.name}", 0, "gloo")
+        handle, store = tempfile.mkstemp(prefix="phase-contract-")
+        os.close(handle)
+        os.unlink(store)
+        init_distributed_environment(1, 0, f"file://{store}", 0, "gloo")
         ensure_model_parallel_initialized(1, 1)
         _DISTRIBUTED = True
 

@@ -1,7 +1,7 @@
 """Unpack a published release beside the environment: its ``vllm_omni`` and paired ``vllm``, verified by hash.
 
-A release needs no environment of its own: a folder with the two packages, put first on ``PYTHONPATH``, is enough. Compiled
-parts are left out: they would not fit the torch of the environment, and a talker without attention needs none.
+A release needs no environment of its own: a folder with the two packages, put first on ``PYTHONPATH``, is enough.
+Compiled parts are left out: they would not fit the torch of the environment, and a talker without attention needs none.
 """
 
 from __future__ import annotations
@@ -107,14 +107,19 @@ def _download(release: Release, wheels: Path) -> None:
         raise TargetUnavailable(f"vLLM-Omni {release.vllm_omni} is not installed and could not be downloaded: {reason}")
 
 
+def _is_wanted(wheel: str, file: str) -> bool:
+    """The packages themselves and what describes them, without compiled parts."""
+    top = file.partition("/")[0]
+    needed = top in ("vllm", "vllm_omni") or top.endswith(".dist-info") or not wheel.startswith("vllm")
+    return needed and not file.endswith(".so")
+
+
 def _unpack(wheels: Path, folder: Path) -> None:
     sizes: dict[str, int] = {}
     for wheel in sorted(wheels.glob("*.whl")):
         with zipfile.ZipFile(wheel) as archive:
             for member in archive.infolist():
-                top = member.filename.partition("/")[0]
-                wanted = top in ("vllm", "vllm_omni") or top.endswith(".dist-info")
-                if wanted and not member.is_dir() and not member.filename.endswith(".so"):
+                if not member.is_dir() and _is_wanted(wheel.name, member.filename):
                     archive.extract(member, folder)
                     sizes[member.filename] = member.file_size
     (folder / MANIFEST).write_text(json.dumps(sizes, sort_keys=True), encoding="utf-8")

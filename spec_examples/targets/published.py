@@ -1,6 +1,7 @@
-"""What is published and not in the catalogue yet, and the catalogue's entry for it. By pip, without downloading a wheel.
+"""What is published and not in the catalogue yet, and the catalogue's entry for it. By pip, without a download.
 
-``python -m spec_examples.targets.published`` lists published releases that the catalogue lacks; ``--update`` adds them.
+``python -m spec_examples.targets.published`` lists the published releases that the catalogue lacks; ``--update`` adds
+them.
 """
 
 from __future__ import annotations
@@ -69,6 +70,7 @@ def entry(release: Release) -> str:
             lines.append(f'{name} = ["{hashes[0]}"]')
         else:
             lines += [f"{name} = [", *(f'    "{digest}",' for digest in hashes), "]"]
+    lines += ["also = [", *(f'    "{line}",' for line in release.also), "]"] if release.also else []
     return "\n".join(lines) + "\n"
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -107,11 +108,33 @@ def _preprocess_decode_batch(hook: Any) -> Any:
 def _preprocess_batch(hook: Any) -> Any:
     def preprocess_batch(self: Any, req_ids: Any, model_intermediate_buffer: Any, **rest: Any) -> Any:
         states = [(str(r), model_intermediate_buffer.get(r) or {}) for r in req_ids]
-        rows = tuple(HookRow(r, (), _phase(state), tuple(sorted(map(str, state))), ()) for r, state in states)
-        self.recording.hooks.append(HookCall("preprocess_batch", rows))
-        return hook(self, req_ids=req_ids, model_intermediate_buffer=model_intermediate_buffer, **rest)
+        before = [HookRow(r, (), _phase(state), tuple(sorted(map(str, state))), ()) for r, state in states]
+        ids = _ids(rest["input_ids"]) if "input_ids" in rest else ()
+        result = hook(self, req_ids=req_ids, model_intermediate_buffer=model_intermediate_buffer, **rest)
+        if "inputs_embeds" in rest:
+            filled = {str(r) for r in result or ()}
+            before = [_laid_out(row, i, row.request in filled, ids, rest) for i, row in enumerate(before)]
+        self.recording.hooks.append(HookCall("preprocess_batch", tuple(before)))
+        return result
 
     return preprocess_batch
+
+
+def _laid_out(row: HookRow, i: int, filled: bool, ids: tuple[int, ...], layout: Mapping[str, Any]) -> HookRow:
+    """A row as a hook that may fill rows sees it.
+
+    The names are those of ``OmniGPUModelRunner._maybe_run_batch_preprocess`` in 0.32.0rc1, which hands them to a model
+    that declares ``preprocess_batch_fills_rows``: the step's buffers, and lists of one number a request.
+    """
+    start = layout["token_offsets"][i]
+    end = start + layout["num_scheduled_tokens"][i]
+    return replace(
+        row,
+        input_ids=ids[start:end],
+        embeds=_rows(layout["inputs_embeds"][start:end]) if filled else (),
+        filled=filled,
+        handed={name: Value.of(layout[name][i]) for name in ("num_computed_tokens", "prompt_lens") if name in layout},
+    )
 
 
 def _talker_mtp(hook: Any) -> Any:
