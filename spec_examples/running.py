@@ -18,6 +18,7 @@ import yaml
 
 from spec_examples.scenario import MAX_LEN, STUB_TALKERS, InvalidScenario, Limits, Request, Row, Scenario, Source
 from spec_examples.targets import Session, Target, resolve
+from spec_examples.targets.target import INSTALLED, installed_version
 from spec_examples.trace import Trace
 
 SETTINGS = {
@@ -113,12 +114,17 @@ def run(
 def put(scenario: Scenario, *, on: str | None = None, runner: str | None = None) -> Trace:
     """The trace of a scenario, on the target in force or the one that is named; raises as ``run`` does."""
     context = current()
-    target = resolve(on or context.target.vllm_omni, runner or context.target.runner)
+    target = resolve(_place(on) if on else context.target.vllm_omni, runner or context.target.runner)
     trace = context.session.run(scenario, target)
     context.made.append(Made(target, scenario, trace, named=bool(on or runner)))
     if trace.error:
         raise RunnerRaised(trace)
     return trace
+
+
+def _place(on: str) -> str:
+    """The environment's own package serves for its version: a page that names that release downloads nothing."""
+    return INSTALLED if on == installed_version() else on
 
 
 def settings(file: str, **more: bool | int) -> Limits:

@@ -16,7 +16,6 @@ from spec_examples.outcome import Outcome, outcomes, rows
 from spec_examples.probing import SPLIT_PROMPT
 from spec_examples.running import Context, forced, put
 from spec_examples.scenario import Row, Scenario
-from spec_examples.targets.target import INSTALLED, installed_version
 from spec_examples.trace import NUM_COMPUTED, PER_ROW_HOOKS, PHASE_KEYS, PROMPT_LEN, Trace
 
 ROUTING = ("Prompt length", "Computed before step", "Scheduled span", "Phase", "Runner MTP eligible")
@@ -155,16 +154,14 @@ def _releases(row: Example) -> None:
     """One release: what arrives, what reaches ``forward`` on two kinds of prefill row, who gets the batched hook."""
     version = row.cells[0]
     try:
-        known = Version(version)
+        Version(version)
     except InvalidVersion as error:
         raise _bad_cell(row, 0, f"{version!r} is not a version") from error
-    installed = installed_version()
-    on = INSTALLED if installed not in (None, "unknown") and Version(str(installed)) == known else version
     fields = _choice(row, 1, ("none", "all three"))
     tail, single = (_choice(row, i, ("MTP embedding", "prompt embedding")) for i in (2, 3))
     batched = _choice(row, 4, ("none", "with talker_mtp", "with or without talker_mtp"))
 
-    trace = put(SPLIT_PROMPT, on=on)
+    trace = put(SPLIT_PROMPT, on=version)
     detail = show_step(trace, 2)
     seen = {(one.request, one.computed): one for one in rows(trace)}
     if ("split", 4) not in seen or ("single", 0) not in seen or not any(one.mtp for one in seen.values()):
@@ -177,7 +174,7 @@ def _releases(row: Example) -> None:
             seen[key].embedding, seen[key].embedding
         )
         _compare(row, column, page, reached, f"vLLM-Omni {version}", detail, ())
-    hooks = {talker: _calls_batched_hook(talker, on) for talker in ("batched", "batched-no-mtp")}
+    hooks = {talker: _calls_batched_hook(talker, version) for talker in ("batched", "batched-no-mtp")}
     found = {(False, False): "none", (True, False): "with talker_mtp", (True, True): "with or without talker_mtp"}
     observed = found.get((hooks["batched"], hooks["batched-no-mtp"]), "without talker_mtp only")
     _compare(row, 4, batched, observed, f"vLLM-Omni {version}", detail, ())
