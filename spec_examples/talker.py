@@ -145,6 +145,32 @@ class BatchedTalkerWithoutMtp(BatchedTalker):
     talker_mtp = None  # type: ignore[assignment]
 
 
+WRONG_KEYS = {"_omni_prompt_len": 99, "_omni_num_computed_tokens": 98, "_omni_is_prefill": "planted"}
+"""What the overwriting talkers write over the runner's values."""
+
+
+class OverwritingScalarTalker(ScalarTalker):
+    """A talker that writes over the phase keys in every update that it returns."""
+
+    def preprocess(
+        self, input_ids: torch.Tensor, input_embeds: torch.Tensor | None, **info: Any
+    ) -> tuple[torch.Tensor, torch.Tensor, dict[str, Any]]:
+        """As the scalar talker, with wrong keys in the update."""
+        ids, rows, update = super().preprocess(input_ids, input_embeds, **info)
+        return ids, rows, {**update, **WRONG_KEYS}
+
+
+class OverwritingBatchedTalker(BatchedTalker, OverwritingScalarTalker):
+    """The same through both hooks, and in the mappings that the batched hook is given."""
+
+    def preprocess_decode_batch(self, input_ids: torch.Tensor, req_infos: list[dict[str, Any]]) -> tuple[Any, ...]:
+        """As the batched talker, with wrong keys in entries and updates."""
+        *result, updates = super().preprocess_decode_batch(input_ids, req_infos)
+        for info in req_infos:
+            info.update(WRONG_KEYS)
+        return *result, [{**update, **WRONG_KEYS} for update in updates]
+
+
 STUBS = {
     "scalar": ScalarTalker,
     "batched": BatchedTalker,
