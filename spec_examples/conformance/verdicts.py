@@ -56,12 +56,11 @@ def judge_target(traces: Mapping[str, Trace]) -> dict[str, Cell]:
         for clause in BATCHED:
             cells[clause] = Cell(clause, "not-applicable", message="no row of the suite reached a batched hook")
     if raised:
-        case, error = raised[0]
-        for clause in ("ROUTE-1",):
-            if cells[clause].verdict != "failed":
-                cells[clause] = Cell(clause, "failed", case, f"the runner raised: {error}")
-    for clause in CLAUSES.values():
-        cells.setdefault(clause.id, Cell(clause.id, "not-applicable", message=f"a {clause.kind}, run on its page"))
+        name, error = raised[0]
+        if cells["ROUTE-1"].verdict != "failed":
+            cells["ROUTE-1"] = Cell("ROUTE-1", "failed", name, f"the runner raised: {error}")
+    for each in CLAUSES.values():
+        cells.setdefault(each.id, Cell(each.id, "not-applicable", message=f"a {each.kind}, run on its page"))
     cells["OWN-1"] = _owner(traces)
     return {clause: cells[clause] for clause in CLAUSES}
 
@@ -78,10 +77,11 @@ def _offers_batched(scenario: Scenario) -> bool:
 
 def _cell(clause: str, verdicts: list[tuple[str, Verdict]]) -> Cell:
     """Failed where one case fails; passed where at least one case shows it; else not applicable."""
-    for state in ("failed", "passed"):
+    states: tuple[State, State] = ("failed", "passed")
+    for state in states:
         for case, verdict in verdicts:
             if verdict.outcome == state:
-                return Cell(clause, state, case, verdict.message if state == "failed" else "")  # type: ignore[arg-type]
+                return Cell(clause, state, case, verdict.message if state == "failed" else "")
     message = verdicts[0][1].message if verdicts else "no case of the suite speaks of it here"
     return Cell(clause, "not-applicable", message=message)
 
