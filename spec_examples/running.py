@@ -96,19 +96,20 @@ def run(
     talker: str = "scalar",
     limits: Limits | None = None,
     on: str | None = None,
+    runner: str | None = None,
 ) -> Trace:
     """Run requests under the real scheduler, or forced rows, on the real runner.
 
     Give either requests, or the rows of one step, or ``steps`` of rows. ``talker`` is one of the stub talkers
     (``scalar``, ``batched``, ``scalar-no-mtp``, ``batched-no-mtp``), ``package.module:Class``, or ``file.py:Class``
-    for a file (on a page: a block with that title). ``on`` names another release.
+    for a file (on a page: a block with that title). ``on`` names another release, ``runner`` another runner.
 
     Raises ``InvalidScenario`` for what no scheduler would ask, ``TargetUnavailable`` where there is no such runner,
     and ``RunnerRaised`` where the runner or a hook raises.
     """
     context = current()
     scenario = _scenario(rows_or_requests, steps, _talker(talker, context), limits)
-    return put(scenario, on=on)
+    return put(scenario, on=on, runner=runner)
 
 
 def put(scenario: Scenario, *, on: str | None = None, runner: str | None = None) -> Trace:

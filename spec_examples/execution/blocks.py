@@ -127,8 +127,10 @@ def _is_run_later(page: PageExecution, block: Example) -> bool:
 
 def _output(page: PageExecution, block: Example) -> None:
     before = page.preceding(block)
-    if before is not None and page.results.get(before.id) and page.results[before.id].outcome in ("failed", "error"):
-        raise Disagreement(f"the block at line {before.line}, which prints this, did not run to its end")
+    source = page.results.get(before.id) if before is not None else None
+    if source is not None and source.outcome in ("failed", "error", "diverges"):
+        clauses = source.clauses if source.outcome == "diverges" else ()
+        raise Disagreement(f"the block at line {source.line}, which prints this, did not run to its end", clauses)
     if before is None or before.line not in page.printed:
         raise Unaskable("a block titled 'Output' follows the python block that prints it")
     if page.printed[before.line].rstrip() != block.source.rstrip():

@@ -6,9 +6,10 @@ import ast
 from collections.abc import Callable
 from typing import Any
 
+from spec_examples.conformance.known import known
 from spec_examples.contract.judge import excluded, judge, took_mtp
 from spec_examples.execution import blocks, claims, tables
-from spec_examples.execution.result import Disagreement, Result, Unaskable
+from spec_examples.execution.result import Disagreement, Result, State, Unaskable
 from spec_examples.execution.show import show_step
 from spec_examples.markdown import Example, Page
 from spec_examples.running import Context, Made, RunnerRaised, running
@@ -77,15 +78,20 @@ class PageExecution:
                 self._judge(example, made)
             self._require_liveness(example, made)
         except Disagreement as found:
-            clauses = found.clauses or example.clauses
-            return self._as_result(example, "failed", found.message, clauses, found.detail, found.line)
+            violated, detail = found.clauses, found.detail
+            if not violated:
+                violated, more = self._violated([m for m in self.context.made[start:] if not m.named])
+                detail = "\n".join(filter(None, (detail, more)))
+            return self._as_result(
+                example, self._failure(violated), found.message, violated or example.clauses, detail, found.line
+            )
         except Unaskable as found:
             return self._as_result(example, "error", found.message, line=found.line, column=found.column)
         except (InvalidScenario, TargetUnavailable) as found:
             return self._as_result(example, "error", str(found))
         except (RunnerRaised, TargetFailed) as found:
             violated, detail = self._violated(self.context.made[start:])
-            return self._as_result(example, "failed", str(found), violated or example.clauses, detail)
+            return self._as_result(example, self._failure(violated), str(found), violated or example.clauses, detail)
         return self._as_result(example, "passed", "")
 
     def execute(self, example: Example) -> None:
@@ -113,15 +119,25 @@ class PageExecution:
         if violated:
             raise Disagreement(f"the runner breaks {', '.join(violated)}", violated, detail)
 
+    def _failure(self, violated: tuple[str, ...]) -> State:
+        """A failure is a known divergence where the target is known to break every clause that it breaks here."""
+        target = self.context.target
+        version = target.vllm_omni if target.is_release else self.context.session.environment(target).vllm_omni
+        expected = known(version, target.runner, gate=True)
+        return "diverges" if violated and set(violated) <= expected.keys() else "failed"
+
     @staticmethod
     def _violated(made: list[Made]) -> tuple[tuple[str, ...], str]:
-        clauses: dict[str, str] = {}
+        """Clauses that a block's runs violate; what each judge says, then the steps that they speak of."""
+        said: dict[str, str] = {}
+        steps: dict[str, None] = {}
         for one in made:
             for verdict in judge(one.trace):
-                if verdict.outcome == "failed" and verdict.clause not in clauses:
-                    shown = show_step(one.trace, verdict.step) if verdict.step else ""
-                    clauses[verdict.clause] = f"  {verdict.clause}: {verdict.message}\n{shown}".rstrip()
-        return tuple(clauses), "\n".join(clauses.values())
+                if verdict.outcome == "failed" and verdict.clause not in said:
+                    said[verdict.clause] = f"  {verdict.clause}: {verdict.message}"
+                    if verdict.step:
+                        steps[show_step(one.trace, verdict.step)] = None
+        return tuple(said), "\n".join([*said.values(), *steps])
 
     @staticmethod
     def _require_liveness(example: Example, made: list[Made]) -> None:
@@ -137,7 +153,7 @@ class PageExecution:
     def _as_result(
         self,
         example: Example,
-        outcome: Any,
+        outcome: State,
         message: str,
         clauses: tuple[str, ...] | None = None,
         detail: str = "",

@@ -9,10 +9,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import spec_examples
+from spec_examples.conformance.checked import recorded_results
+from spec_examples.conformance.known import PAGE, known
 from spec_examples.contract.clauses import CLAUSES
 from spec_examples.execution.page import PageExecution
-from spec_examples.execution.result import Result
+from spec_examples.execution.result import Result, State
 from spec_examples.markdown import Page, PageError, check_unique, read
+from spec_examples.markdown.includes import generated
 from spec_examples.markdown.sybil_parser import PageDocument, examples_parser
 from spec_examples.targets import Session, Target
 from spec_examples.trace import Environment
@@ -123,13 +126,30 @@ def check(
         if page is None:
             done = PageReport(_shown(path), wrong)
         else:
-            done = PageReport(
-                page.examples[0].page if page.examples else _shown(path), [*wrong, *_execute(page, session, target)]
-            )
+            name = page.examples[0].page if page.examples else _shown(path)
+            done = PageReport(name, [*wrong, *_execute(page, session, target), *_recorded(page)])
         done.seconds = time.monotonic() - started
         report.pages.append(done)
         ended(done)
+    if complete:
+        report.pages[-1].results += _gone(report)
     return report
+
+
+def _recorded(page: Page) -> list[Result]:
+    """What the page takes in of recorded results is checked against them, once: where the matrix stands."""
+    return recorded_results() if "matrix.md" in generated(page.includes) else []
+
+
+def _gone(report: CheckReport) -> list[Result]:
+    """A known divergence that no example shows any more is red too: its page has to be changed."""
+    expected = known(report.environment.vllm_omni, report.target.runner, gate=True)
+    seen = {clause for result in report.results if result.outcome == "diverges" for clause in result.clauses}
+    return [
+        _wrong_at(Path(PAGE), 1, f"{clause} is kept here, so the known divergence {divergence.id!r} is gone", "failed")
+        for clause, divergence in expected.items()
+        if clause not in seen
+    ]
 
 
 def _execute(page: Page, session: Session, target: Target) -> Iterator[Result]:
@@ -184,12 +204,12 @@ def _unknown_clauses(page: Page) -> list[Result]:
 
 
 def _page_error(error: PageError) -> Result:
-    return _wrong_at(error.path, error.line, error.message, error.column)
+    return _wrong_at(error.path, error.line, error.message, column=error.column)
 
 
-def _wrong_at(path: Path, line: int, message: str, column: int | None = None) -> Result:
+def _wrong_at(path: Path, line: int, message: str, outcome: State = "error", column: int | None = None) -> Result:
     shown = _shown(path)
-    return Result(f"{shown}:{line}", "block", shown, line, (), "error", message, column=column)
+    return Result(f"{shown}:{line}", "block", shown, line, (), outcome, message, column=column)
 
 
 def _shown(path: Path) -> str:

@@ -11,6 +11,9 @@ from .source import Source
 
 CHANGELOG = "CHANGELOG.md"
 
+GENERATED = "build/generated/"
+"""Where the build writes what pages show of recorded results."""
+
 _LINE = re.compile(r"""[ \t]*-+8<-+[ \t]+(["'])(.+)\1[ \t]*""")
 _MARK = re.compile(r"^[ \t>]*;*-+8<-+([ \t]|$)|-+8<-+[ \t]+\[", re.MULTILINE)
 
@@ -45,6 +48,11 @@ def without_includes(source: Source, found: dict[str, int]) -> str:
     """The body with every include line blank, for a rendering that has only what stands on the page itself."""
     lines = [("" if _LINE.fullmatch(line) else line) for line in source.lines] if found else source.lines
     return "\n".join(lines)
+
+
+def generated(found: dict[str, int]) -> list[str]:
+    """Names of the generated files among those taken in: what they show was recorded, and is checked as such."""
+    return [name.removeprefix(GENERATED) for name in found if name.startswith(GENERATED)]
 
 
 def only_changelog(tokens: list[Token], found: dict[str, int]) -> bool:

@@ -9,7 +9,7 @@ from . import blocks, rendered
 from .errors import PageError
 from .example import Page
 from .finding import find
-from .includes import includes, only_changelog, without_includes
+from .includes import generated, includes, only_changelog, without_includes
 from .source import Source, read_text
 
 
@@ -18,8 +18,8 @@ def read(path: Path, text: str | None = None) -> Page:
 
     Raises PageError, and nothing else, where the page is wrong: a fence without end, indented code, a row with the
     wrong number of cells, a doubled or missing header, an exemption without a reason or without anything to exempt, a
-    doubled clause anchor, a snippet inside a block, a page with no example, and every place at which the site would
-    show something else than what is run. Lines and columns of errors and examples are 1-based.
+    doubled clause anchor, a snippet inside a block, a page with no example and nothing recorded, and every place at
+    which the site would show something else than what is run. Lines and columns of errors and examples are 1-based.
     """
     source = Source(path, read_text(path) if text is None else text)
     try:
@@ -30,7 +30,7 @@ def read(path: Path, text: str | None = None) -> Page:
     examples, sections = find(source, tokens)
     changelog = only_changelog(tokens, taken_in)
     rendered.check(source, without_includes(source, taken_in), examples, sections)
-    if not examples and not changelog:
+    if not examples and not changelog and not generated(taken_in):
         raise PageError(path, 1, "a page with no example: show what it says as a block, a table or an admonition")
     return Page(path, source.text, examples, sections.lines, taken_in, changelog)
 
