@@ -8,6 +8,7 @@ from functools import cache
 from importlib import resources
 from typing import Literal
 
+import msgspec
 from packaging.version import InvalidVersion, Version
 
 
@@ -41,10 +42,8 @@ def releases() -> tuple[Release, ...]:
     """Every release in the catalogue, oldest first."""
     text = resources.files("spec_examples.targets").joinpath("releases.toml").read_text(encoding="utf-8")
     entries = tomllib.loads(text)["release"]
-    return tuple(
-        Release(**{name: tuple(value) if isinstance(value, list) else value for name, value in entry.items()})
-        for entry in sorted(entries, key=lambda entry: Version(entry["vllm_omni"]))
-    )
+    found = (msgspec.convert(entry, Release) for entry in entries)
+    return tuple(sorted(found, key=lambda release: Version(release.vllm_omni)))
 
 
 def sampled() -> tuple[Release, ...]:

@@ -1,9 +1,11 @@
-"""Talk to a worker process: start it, put scenarios to it one at a time, and bound how long it may take."""
+"""Talk to a worker process: start it, put scenarios to it one at a time, and bound what it may take."""
 
 from __future__ import annotations
 
+import contextlib
 import os
 import select
+import signal
 import subprocess
 import sys
 import tempfile
@@ -14,35 +16,41 @@ import msgspec
 
 import spec_examples
 from spec_examples.scenario import Scenario
+from spec_examples.targets.bounds import Bounds
 from spec_examples.targets.errors import TargetFailed, TargetUnavailable
 from spec_examples.trace import Environment, Trace
 
-START_TIMEOUT_S = 300.0
-"""Importing the runner takes 9 to 20 s on an idle machine."""
+READ_BYTES = 1 << 20
+LONGEST_ANSWER = 64 << 20
+"""Bytes: a trace of the longest schedule is some 5 MB."""
 
-SCENARIO_TIMEOUT_S = 60.0
-"""A scenario takes some 20 ms."""
+ERROR_TAIL_BYTES = 1 << 16
+"""Of the worker's standard error, what is looked at for a last line."""
 
 
 class _Answer(msgspec.Struct):
     ready: Environment | None = None
     trace: Trace | None = None
     unavailable: str | None = None
+    failed: str | None = None
 
 
 class Worker:
     """One worker process for one target; it is started at once and answers when it has imported the runner.
 
-    ``folder`` is put first on the worker's path and has to be where ``vllm_omni`` comes from; ``None`` is the environment.
+    ``folder`` is put first on the worker's path and has to be where ``vllm_omni`` comes from; ``None`` is the
+    environment.
     """
 
-    def __init__(self, runner: str, folder: Path | None, name: str) -> None:
+    def __init__(self, runner: str, folder: Path | None, name: str, bounds: Bounds | None = None) -> None:
         self.name = name
+        self.bounds = bounds or Bounds()
         self.environment: Environment | None = None
         self._unavailable: TargetUnavailable | None = None
-        self._errors = tempfile.TemporaryFile()
-        self._buffer = b""
+        self._errors = tempfile.TemporaryFile()  # noqa: SIM115 (closed with the worker)
+        self._buffer = bytearray()
         command = [sys.executable, "-P", "-m", "spec_examples.targets.worker", "--runner", runner]
+        command += ["--memory-mib", str(self.bounds.memory_mib), "--file-mib", str(self.bounds.file_mib)]
         if folder is not None:
             command += ["--expect", str(folder)]
         package = str(Path(spec_examples.__file__).resolve().parent.parent)
@@ -54,6 +62,7 @@ class Worker:
             stdout=subprocess.PIPE,
             stderr=self._errors,
             env={**os.environ, "PYTHONPATH": os.pathsep.join(path), "PYTHONDONTWRITEBYTECODE": ""},
+            start_new_session=True,  # whatever a runner starts ends with it
         )
 
     def wait_until_ready(self) -> Environment:
@@ -62,9 +71,9 @@ class Worker:
             raise self._unavailable
         if self.environment is None:
             try:
-                answer = self._read(START_TIMEOUT_S)
+                answer = self._read(self.bounds.start_s)
             except TargetFailed as error:
-                self._unavailable = TargetUnavailable(str(error))
+                self._unavailable = TargetUnavailable(f"{error}, before the control had finished")
                 raise self._unavailable from error
             if answer.ready is None:
                 self._unavailable = TargetUnavailable(f"{self.name}: {answer.unavailable or 'no answer'}")
@@ -75,7 +84,8 @@ class Worker:
     def run(self, scenario: Scenario) -> Trace:
         """The trace of ``scenario``.
 
-        Raises ``TargetUnavailable`` where it could not be put to the runner, ``TargetFailed`` where the worker dies or hangs.
+        Raises ``TargetUnavailable`` where it could not be put to the runner, ``TargetFailed`` where the worker dies,
+        hangs, runs out of memory or answers with something that is no trace.
         """
         self.wait_until_ready()
         assert self._process.stdin is not None
@@ -84,7 +94,9 @@ class Worker:
             self._process.stdin.flush()
         except OSError as error:
             raise self._died() from error
-        answer = self._read(SCENARIO_TIMEOUT_S)
+        answer = self._read(self.bounds.scenario_s)
+        if answer.failed is not None:
+            raise TargetFailed(f"{self.name}: {answer.failed}")
         if answer.trace is None:
             raise TargetUnavailable(f"{self.name}: {answer.unavailable or 'no answer'}")
         return answer.trace
@@ -98,16 +110,18 @@ class Worker:
         """End the process; it is killed where it does not end by itself."""
         for pipe in (self._process.stdin, self._process.stdout):
             if pipe is not None:
-                try:
+                with contextlib.suppress(OSError):
                     pipe.close()
-                except OSError:
-                    pass
-        try:
+        with contextlib.suppress(subprocess.TimeoutExpired):
             self._process.wait(timeout=2)
-        except subprocess.TimeoutExpired:
-            self._process.kill()
-            self._process.wait()
+        self._kill()
         self._errors.close()
+
+    def _kill(self) -> None:
+        """End the process and what it started."""
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(self._process.pid, signal.SIGKILL)
+        self._process.wait()
 
     def _read(self, timeout_s: float) -> _Answer:
         deadline = time.monotonic() + timeout_s
@@ -116,22 +130,27 @@ class Worker:
         while b"\n" not in self._buffer:
             remaining = deadline - time.monotonic()
             if remaining <= 0 or not select.select([descriptor], [], [], remaining)[0]:
-                self._process.kill()
-                raise TargetFailed(f"{self.name}: no answer within {timeout_s:.0f} s")
-            chunk = os.read(descriptor, 1 << 20)
+                self._kill()
+                raise TargetFailed(f"{self.name}: no answer within {timeout_s:g} s")
+            chunk = os.read(descriptor, READ_BYTES)
             if not chunk:
                 raise self._died()
             self._buffer += chunk
-        line, _, self._buffer = self._buffer.partition(b"\n")
+            if len(self._buffer) > LONGEST_ANSWER:
+                self._kill()
+                raise TargetFailed(f"{self.name}: the answer is longer than {LONGEST_ANSWER >> 20} MiB")
+        line, _, rest = bytes(self._buffer).partition(b"\n")
+        self._buffer = bytearray(rest)
         try:
             return msgspec.json.decode(line, type=_Answer)
-        except msgspec.MsgspecError as error:
-            self._process.kill()
-            raise TargetFailed(f"{self.name}: the answer is no trace: {error}") from error
+        except (msgspec.MsgspecError, ValueError) as error:
+            self._kill()
+            raise TargetFailed(f"{self.name}: the answer is no trace: {' '.join(str(error).split())}") from error
 
     def _died(self) -> TargetFailed:
         code = self._process.wait()
-        self._errors.seek(0)
+        self._errors.seek(max(0, self._errors.seek(0, os.SEEK_END) - ERROR_TAIL_BYTES))
         lines = self._errors.read().decode(errors="replace").strip().splitlines()
-        last = f": {lines[-1].strip()}" if lines else ""
-        return TargetFailed(f"{self.name}: the process ended with status {code}{last}")
+        last = f": {' '.join(lines[-1].split())[:300]}" if lines else ""
+        how = f"status {code}" if code >= 0 else signal.Signals(-code).name
+        return TargetFailed(f"{self.name}: the process ended with {how}{last}")

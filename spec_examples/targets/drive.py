@@ -28,6 +28,9 @@ from spec_examples.trace import Environment, ScheduledRow, Step, Trace
 MAX_STEPS = 16 * MAX_LEN
 """A schedule that is longer than this has stopped making progress."""
 
+DECODE_BATCH_HOOKS = ("preprocess_decode_batch", "preprocess_decode_batch_mrv2")
+"""The batched decode hook, and Model Runner V2's own name for it."""
+
 CODES_KEYS = (("codes", "audio"), "code_predictor_codes")
 """Where a runner keeps MTP's codes for a model that names no place."""
 
@@ -39,22 +42,22 @@ def run(scenario: Scenario, runner_name: str) -> Trace:
 
     A runner or hook that raises while running does not raise here: the trace ends with that step and its ``error``.
     """
-    talker = recorded_talker(scenario.talker)
+    talker = recorded_talker(scenario.talker, runner_name)
     limits = scenario.limits
     try:
         config = engine.build_config(talker, limits)
-    except Exception as error:
-        raise CannotRun(f"the configuration was refused: {_one_line(error)}") from error
+    except Exception as refused:
+        raise CannotRun(f"the configuration was refused: {_one_line(refused)}") from refused
     with engine.current_config(config):
         try:
             runner = engine.build_runner(runner_name, config, limits)
             scheduler = engine.build_scheduler(runner_name, config, limits)
         except CannotRun:
             raise
-        except Exception as error:
-            raise CannotRun(f"the runner could not be constructed: {_one_line(error)}") from error
+        except Exception as refused:
+            raise CannotRun(f"the runner could not be constructed: {_one_line(refused)}") from refused
         steps: list[Step] = []
-        error = None
+        error: str | None = None
         drive = _scheduled_steps if scenario.requests else _forced_steps
         try:
             for output, rows, finish in drive(scenario, runner, scheduler):
@@ -69,7 +72,7 @@ def run(scenario: Scenario, runner_name: str) -> Trace:
     return Trace(
         steps=tuple(steps),
         mtp=bool(getattr(runner, "has_talker_mtp", False)),
-        batched=callable(getattr(runner.model, "preprocess_decode_batch", None)),
+        batched=any(callable(getattr(runner.model, hook, None)) for hook in DECODE_BATCH_HOOKS),
         scheduler=_scheduler_limits(scheduler),
         environment=environment(type(runner)),
         error=error,
@@ -77,15 +80,20 @@ def run(scenario: Scenario, runner_name: str) -> Trace:
 
 
 def environment(runner: type) -> Environment:
-    """Versions as the packages report them."""
+    """Versions as the packages report them; the class, and who defines what calls the hooks.
+
+    A class that stands for a part of a runner says so by ``label``, and which methods of which class those are.
+    """
+    producer = getattr(runner, "producer", (runner, "_preprocess"))
+    mtp_caller = getattr(runner, "mtp_caller", (runner, "_talker_mtp_forward"))
     return Environment(
         vllm_omni=str(getattr(vllm_omni, "__version__", "unknown")),
         vllm=str(getattr(vllm, "__version__", "unknown")),
         torch=str(torch.__version__),
         python=platform.python_version(),
-        runner=runner.__name__.removeprefix("Cpu"),
-        preprocess_from=_defined_in(runner, "_preprocess"),
-        mtp_from=_defined_in(runner, "_talker_mtp_forward"),
+        runner=getattr(runner, "label", runner.__name__.removeprefix("Cpu")),
+        preprocess_from=_defined_in(*producer),
+        mtp_from=_defined_in(*mtp_caller),
     )
 
 
@@ -96,12 +104,16 @@ def _defined_in(runner: type, method: str) -> str:
 _TALKERS: dict[str | Source, type] = {}
 
 
-def recorded_talker(talker: str | Source) -> type:
-    """The class that a scenario's ``talker`` names, recorded. Raises ``CannotRun`` where there is none."""
+def recorded_talker(talker: str | Source, runner: str) -> type:
+    """The class that a scenario's ``talker`` names, recorded, under the hook names of the runner called ``runner``.
+
+    Raises ``CannotRun`` where there is none.
+    """
     if talker not in _TALKERS:
         found = _find_talker(talker)
         _require_methods(talker, found)
-        _TALKERS[talker] = recorded(found)
+        adapt: Callable[[type], type] | None = getattr(engine.runner_class(runner), "adapt", None)
+        _TALKERS[talker] = adapt(recorded(found)) if adapt else recorded(found)
     return _TALKERS[talker]
 
 
@@ -176,7 +188,7 @@ def _stored_codes(runner: Any, rows: dict[str, ScheduledRow]) -> dict[str, tuple
 
     A model may name the place; without a name it is ``codes.audio``, and ``code_predictor_codes`` in 0.18.0.
     """
-    declared = getattr(runner.model, "talker_mtp_output_key", None)
+    declared = getattr(runner.model, "talker_mtp_output_key", getattr(runner.model, "mtp_output_key", None))
     codes = {}
     for request in rows:
         state = runner.model_intermediate_buffer.get(request) or {}
@@ -205,7 +217,7 @@ def _sampled(result: Any) -> dict[str, tuple[int, ...]]:
 def _scheduled_steps(scenario: Scenario, runner: Any, scheduler: Any) -> Iterator[Any]:
     """The steps that the real scheduler makes for the scenario's requests.
 
-    An empty step still reaches the runner: it carries the ids of finished requests, whose state would survive otherwise.
+    An empty step still reaches the runner: it carries the ids of finished requests, whose state would survive else.
     """
     hasher = engine.block_hasher(scenario.limits)
     for number in range(MAX_STEPS):
@@ -319,6 +331,7 @@ def _new_request(row: Row, slot: int) -> OmniNewRequestData:
         "block_ids": (),
         "num_computed_tokens": row.computed,
         "lora_request": None,
+        "prefill_token_ids": [token_id(slot, position) for position in range(row.prompt_len)],
     }
     return OmniNewRequestData(**accepted(OmniNewRequestData, arguments))
 

@@ -23,7 +23,7 @@ from typing import Any
 
 os.environ.setdefault("VLLM_LOGGING_LEVEL", "ERROR")
 os.environ["VLLM_TARGET_DEVICE"] = "cpu"  # the CPU platform, also with the ordinary CUDA wheel of vLLM
-os.environ["VLLM_USE_V2_MODEL_RUNNER"] = "0"  # or vLLM decides by what is installed; Model Runner V2 sets it itself
+os.environ["VLLM_USE_V2_MODEL_RUNNER"] = "0"  # or vLLM decides by what is installed; with "1" it wants Triton
 
 import torch
 import vllm_omni  # noqa: F401  (patches vLLM: has to come before vllm.config)
@@ -42,6 +42,7 @@ from vllm.distributed.parallel_state import ensure_model_parallel_initialized, i
 from vllm.v1.kv_cache_interface import FullAttentionSpec, KVCacheConfig, KVCacheGroupSpec
 from vllm.v1.structured_output import StructuredOutputManager
 from vllm.v1.worker.cpu_model_runner import CPUModelRunner
+from vllm.v1.worker.gpu_model_runner import GPUModelRunner
 from vllm_omni.config.model import OmniModelConfig
 from vllm_omni.model_executor.models import OmniModelRegistry
 
@@ -52,6 +53,7 @@ from spec_examples.targets import stand_ins
 RUNNERS = {
     "ar": ("vllm_omni.worker.gpu_ar_model_runner", "GPUARModelRunner"),
     "generation": ("vllm_omni.worker.gpu_generation_model_runner", "GPUGenerationModelRunner"),
+    "v2": ("spec_examples.targets.model_runner_v2", "PreprocessStep"),
 }
 SCHEDULERS = {
     "ar": ("vllm_omni.core.sched.omni_ar_scheduler", "OmniARScheduler"),
@@ -75,24 +77,31 @@ def accepted(call: Any, arguments: dict[str, Any]) -> dict[str, Any]:
 
 
 def runner_class(name: str) -> type:
-    """The runner called ``ar``, ``generation`` or ``package.module:Class``, over vLLM's CPU adaptation.
+    """The runner called ``ar``, ``generation``, ``v2`` or ``package.module:Class``, over vLLM's CPU adaptation.
 
-    Raises ``CannotRun`` where it cannot be imported.
+    A class that is none of vLLM's runners is taken as it is. Raises ``CannotRun`` where it cannot be imported.
     """
     module, _, cls = name.partition(":")
     module, cls = RUNNERS.get(name, (module, cls))
     try:
         found = getattr(importlib.import_module(module), cls)
-    except (ImportError, AttributeError) as error:
+    except ModuleNotFoundError as error:
+        if name == "v2" and (error.name or "").startswith("vllm_omni."):
+            raise CannotRun("this release has no Model Runner V2, which came with 0.30.0rc1") from error
         raise CannotRun(f"runner {name}: {error}") from error
-    if issubclass(found, CPUModelRunner):
+    except Exception as error:
+        raise CannotRun(f"runner {name}: {error}") from error
+    if not isinstance(found, type):
+        raise CannotRun(f"runner {name}: {cls} in {module} is no class")
+    if issubclass(found, CPUModelRunner) or not issubclass(found, GPUModelRunner):
         return found
     return type(f"Cpu{found.__name__}", (found, CPUModelRunner), {"__module__": found.__module__})
 
 
 def scheduler_class(runner: str) -> type:
-    """The scheduler that belongs to a runner; a plugin's runner gets the AR scheduler."""
-    module, cls = SCHEDULERS.get(runner, SCHEDULERS["ar"])
+    """The scheduler that belongs to a runner; a plugin's is that of the shared runner that it descends from."""
+    generation = runner == "generation" or issubclass(runner_class(runner), runner_class("generation").__mro__[1])
+    module, cls = SCHEDULERS["generation" if generation else "ar"]
     return getattr(importlib.import_module(module), cls)
 
 
@@ -198,9 +207,9 @@ def build_runner(name: str, config: VllmConfig, limits: Limits) -> Any:
 def build_scheduler(name: str, config: VllmConfig, limits: Limits) -> Any:
     """The real scheduler that belongs to the runner called ``name``."""
     cls = scheduler_class(name)
-    return cls(
+    scheduler = cls(
         **accepted(
-            cls.__init__,
+            cls,
             {
                 "vllm_config": config,
                 "structured_output_manager": StructuredOutputManager(config),
@@ -209,6 +218,9 @@ def build_scheduler(name: str, config: VllmConfig, limits: Limits) -> Any:
             },
         )
     )
+    if getattr(runner_class(name), "resumes_as_new", False):
+        scheduler.use_v2_model_runner = True  # a request that was preempted then comes back as a new one
+    return scheduler
 
 
 def block_hasher(limits: Limits) -> Any:

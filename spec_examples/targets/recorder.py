@@ -34,8 +34,11 @@ def recorded(talker: type) -> type:
     wrappers = {
         "preprocess": _preprocess,
         "preprocess_decode_batch": _preprocess_decode_batch,
+        "preprocess_decode_batch_mrv2": _preprocess_decode_batch,
         "preprocess_batch": _preprocess_batch,
+        "preprocess_batch_mrv2": _preprocess_batch_v2,
         "talker_mtp": _talker_mtp,
+        "mtp": _talker_mtp,
         "forward": _forward,
     }
     for name, wrap in wrappers.items():
@@ -76,10 +79,10 @@ def _preprocess(hook: Any) -> Any:
 
 
 def _preprocess_decode_batch(hook: Any) -> Any:
-    def preprocess_decode_batch(self: Any, input_ids: Any, req_infos: Any) -> Any:
+    def preprocess_decode_batch(self: Any, input_ids: Any, req_infos: Any, **rest: Any) -> Any:
         ids = _ids(input_ids)
         before = [(_request(info), _phase(info), tuple(sorted(info))) for info in req_infos]
-        result = hook(self, input_ids=input_ids, req_infos=req_infos)
+        result = hook(self, input_ids=input_ids, req_infos=req_infos, **rest)
         embeds = _rows(result[1])
         hidden, text = (_rows(result[2]), _rows(result[3])) if len(result) >= 5 else ((), ())
         updates = result[-1]
@@ -118,6 +121,15 @@ def _preprocess_batch(hook: Any) -> Any:
         return result
 
     return preprocess_batch
+
+
+def _preprocess_batch_v2(hook: Any) -> Any:
+    def preprocess_batch_mrv2(self: Any, *, req_infos: Any, **rest: Any) -> Any:
+        rows = [HookRow(_request(state), (), _phase(state), tuple(sorted(map(str, state))), ()) for state in req_infos]
+        self.recording.hooks.append(HookCall("preprocess_batch", tuple(rows)))
+        return hook(self, req_infos=req_infos, **rest)
+
+    return preprocess_batch_mrv2
 
 
 def _laid_out(row: HookRow, i: int, filled: bool, ids: tuple[int, ...], layout: Mapping[str, Any]) -> HookRow:

@@ -13,6 +13,7 @@ from types import TracebackType
 
 from spec_examples.scenario import Scenario
 from spec_examples.targets import catalogue, install
+from spec_examples.targets.bounds import Bounds, from_environment
 from spec_examples.targets.client import Worker
 from spec_examples.targets.errors import TargetFailed, TargetUnavailable
 from spec_examples.targets.target import INSTALLED, Target
@@ -24,7 +25,9 @@ HARNESS = (
     "talker.py",
     "targets/drive.py",
     "targets/engine.py",
+    "targets/model_runner_v2.py",
     "targets/recorder.py",
+    "targets/stand_ins.py",
     "targets/worker.py",
 )
 """The files that a trace depends on, besides the packages and the scenario."""
@@ -33,13 +36,16 @@ HARNESS = (
 class Session:
     """Workers by target, started when they are first needed and ended with the session.
 
-    A published package never changes, so the trace of a scenario on it is kept in the user's cache under the hashes of its
-    wheels, the scenario, the talker and the harness. ``live`` runs it all the same, and renews what is kept. The
+    A published package never changes, so the trace of a scenario on it is kept in the user's cache under the hashes of
+    its wheels, the scenario, the talker and the harness. ``live`` runs it all the same, and renews what is kept. The
     installed runner and a checkout always run.
     """
 
-    def __init__(self, *, live: bool = False, say: Callable[[str], None] = lambda _: None) -> None:
+    def __init__(
+        self, *, live: bool = False, say: Callable[[str], None] = lambda _: None, bounds: Bounds | None = None
+    ) -> None:
         self.live = live
+        self.bounds = bounds or from_environment()
         self.say = say
         self.ran: dict[Target, int] = {}
         self._workers: dict[Target, Worker] = {}
@@ -100,7 +106,7 @@ class Session:
             except TargetUnavailable as error:
                 self._failed[target] = error
                 raise
-            self._workers[target] = Worker(target.runner, folder, str(target))
+            self._workers[target] = Worker(target.runner, folder, str(target), self.bounds)
         return self._workers[target]
 
     def _folder(self, target: Target) -> Path | None:

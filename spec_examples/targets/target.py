@@ -11,13 +11,16 @@ from spec_examples.targets import catalogue
 from spec_examples.targets.errors import TargetUnavailable
 
 INSTALLED = "installed"
-RUNNERS = ("ar", "generation")
+RUNNERS = ("ar", "generation", "v2")
 """Runners with a name; any other is given as ``package.module:Class``."""
 
 
 @dataclass(frozen=True)
 class Target:
-    """``vllm_omni`` is ``installed``, a published version, or an absolute path; ``runner`` a name or ``module:Class``."""
+    """``vllm_omni`` is ``installed``, a published version, or an absolute path.
+
+    ``runner`` is one of ``RUNNERS`` or ``module:Class``.
+    """
 
     vllm_omni: str = INSTALLED
     runner: str = "ar"
@@ -61,7 +64,7 @@ def resolve(vllm_omni: str = INSTALLED, runner: str = "ar") -> Target:
 
 
 def installed_version() -> str | None:
-    """The version of the environment's vLLM-Omni, ``unknown`` where it has no metadata, ``None`` where there is none."""
+    """The version of the environment's vLLM-Omni; ``unknown`` without metadata, ``None`` where there is none."""
     try:
         return metadata.version("vllm-omni")
     except metadata.PackageNotFoundError:

@@ -15,6 +15,8 @@ import sys
 from pathlib import Path
 from typing import Any, TextIO
 
+from spec_examples.targets.bounds import Bounds, limit_this_process
+
 
 def main(arguments: list[str] | None = None) -> None:
     """Serve until the standard input ends. Never returns: threads of vLLM's process group outlive the interpreter."""
@@ -22,23 +24,28 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--runner", default="ar", help="ar, generation, or package.module:Class")
     parser.add_argument("--expect", help="folder that vllm_omni has to be imported from")
     parser.add_argument("--control", action="store_true", help="run the control, print ok, and end")
+    parser.add_argument("--memory-mib", type=int, default=Bounds.memory_mib, help="private memory that it may take")
+    parser.add_argument("--file-mib", type=int, default=Bounds.file_mib, help="how long a file that it writes may be")
     options = parser.parse_args(arguments)
-    answers = _claim_standard_output()
+    limit_this_process(options.memory_mib, options.file_mib)
+    questions, answers = _claim_standard_streams()
     status = 0
+    asked = False
     try:
         ready = _prepare(options)
         if options.control:
             print("ok", file=answers, flush=True)
         else:
             _answer(answers, {"ready": ready})
-            _serve(options.runner, answers)
+            asked = True
+            _serve(options.runner, questions, answers)
     except Exception as error:
         from spec_examples.targets.errors import TargetUnavailable
 
         status = 2
         known = isinstance(error, TargetUnavailable) or type(error).__name__ == "CannotRun"
         message = str(error) if known else f"{type(error).__name__}: {error}"
-        _answer(answers, {"unavailable": " ".join(message.split())})
+        _answer(answers, {"failed" if asked else "unavailable": " ".join(message.split())})
     finally:
         sys.stdout.flush()
         sys.stderr.flush()
@@ -47,11 +54,18 @@ def main(arguments: list[str] | None = None) -> None:
         os._exit(status)
 
 
-def _claim_standard_output() -> TextIO:
-    """Keep the real standard output for answers; prints of libraries, C ones included, go to the standard error."""
+def _claim_standard_streams() -> tuple[TextIO, TextIO]:
+    """Keep the real standard input and output for scenarios and traces.
+
+    Libraries, C ones included, print to the standard error instead, and read nothing.
+    """
+    questions = os.fdopen(os.dup(0), encoding="utf-8")
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, 0)
+    os.close(nothing)
     os.dup2(2, 1)
-    return answers
+    return questions, answers
 
 
 def _answer(answers: TextIO, message: dict[str, Any]) -> None:
@@ -93,7 +107,7 @@ def _control(runner: str) -> Any:
 
 
 def _check_pairing(vllm_omni: str, vllm: str) -> None:
-    """vLLM pairs by minor version; a checkout that reports none is taken at its word."""
+    """VLLM pairs by minor version; a checkout that reports none is taken at its word."""
     from spec_examples.targets.errors import TargetUnavailable
 
     ours, theirs = vllm_omni.split(".")[:2], vllm.split(".")[:2]
@@ -103,19 +117,33 @@ def _check_pairing(vllm_omni: str, vllm: str) -> None:
         )
 
 
-def _serve(runner: str, answers: TextIO) -> None:
-    """One answer for each line: ``trace``, or ``unavailable`` where the scenario could not be put to the runner."""
+def _serve(runner: str, questions: TextIO, answers: TextIO) -> None:
+    """One answer for each line: ``trace``; ``unavailable`` where it could not be put to the runner; else ``failed``.
+
+    A process that ran out of memory answers so and ends: what fills it would fail the next scenario too.
+    """
     from spec_examples.scenario import Scenario
     from spec_examples.targets import drive
     from spec_examples.targets.engine import CannotRun
 
-    for line in sys.stdin:
+    for line in questions:
         try:
             trace = drive.run(Scenario.from_json(line), runner)
+            if _out_of_memory(trace.error):
+                _answer(answers, {"failed": f"out of memory: {trace.error}"})
+                return
             answers.write('{"trace":' + trace.to_json() + "}\n")
             answers.flush()
         except CannotRun as error:
             _answer(answers, {"unavailable": " ".join(str(error).split())})
+        except MemoryError as error:
+            _answer(answers, {"failed": f"out of memory: {error}"})
+            return
+
+
+def _out_of_memory(error: str | None) -> bool:
+    """Python's error, or that of torch's allocator for a CPU."""
+    return error is not None and (error.startswith("MemoryError") or "can't allocate memory" in error)
 
 
 def _remove_temporary_folders() -> None:
