@@ -22,6 +22,7 @@ from typing import Any
 
 import torch
 
+from spec_examples.contract.rows import takes_mtp
 from spec_examples.real_model.run import Frame, Run
 from spec_examples.real_model.stepping import payloads
 from spec_examples.trace import (
@@ -52,12 +53,11 @@ class CannotProbe(RuntimeError):
 
 @dataclass
 class _Seen:
-    """What one step has shown so far. ``own_codes`` are the requests whose hook put codes into their state itself."""
+    """What one step has shown so far."""
 
     hooks: list[HookCall] = field(default_factory=list)
     mtp_calls: list[tuple[MtpRow, ...]] = field(default_factory=list)
     embeddings: tuple[Embedding, ...] = ()
-    own_codes: set[str] = field(default_factory=set)
     batch: tuple[str, ...] = ()
 
 
@@ -71,6 +71,7 @@ class Probe:
         self._runner = runner
         self._model = runner.get_model() if callable(getattr(runner, "get_model", None)) else runner.model
         self._prompt_len: dict[str, int] = {}
+        self._own_codes: dict[str, Frame] = {}  # what a request's own hook last put where MTP's codes go
         self._steps: list[Step] = []
         self._delivered: list[dict[str, tuple[Frame, ...]]] = []
         self._error: str | None = None
@@ -139,8 +140,8 @@ class Probe:
             planted=_phase(update),
         )
         self._seen.hooks.append(HookCall("preprocess", (row,)))
-        if row.request is not None and _at(update, CODES) is not None:
-            self._seen.own_codes.add(row.request)
+        if row.request is not None and isinstance(codes := _at(update, CODES), torch.Tensor):
+            self._own_codes[row.request] = _ids(codes)
         return result
 
     def _preprocess_decode_batch(self, hook: Callable[..., Any], *args: Any, **named: Any) -> Any:
@@ -236,20 +237,21 @@ class Probe:
             hooks=tuple(self._seen.hooks),
             mtp=tuple(self._seen.mtp_calls),
             forward=self._seen.embeddings[:start],
-            codes={request: frame for request in spans if (frame := self._stored_codes(request))},
+            codes={row.request: frame for row in rows if (frame := self._stored_codes(row))},
             sampled=_sampled(output),
             preempted=tuple(sorted(getattr(self._scheduled, "preempted_req_ids", None) or ())),
         )
         self._steps.append(step)
         self._delivered.append(_delivered(output))
 
-    def _stored_codes(self, request: str) -> Frame:
-        """What the runner stored for a request; empty where the request's own hook put it there, or nothing did."""
-        if request in self._seen.own_codes:
-            return ()
+    def _stored_codes(self, row: ScheduledRow) -> Frame:
+        """What the runner stored for a request; empty where what stands there is what its own hook put there."""
         key = getattr(self._model, "talker_mtp_output_key", None) or CODES
-        codes = _at(self._state(request), key)
-        return _ids(codes) if isinstance(codes, torch.Tensor) else ()
+        stored = _at(self._state(row.request), key)
+        codes = _ids(stored) if isinstance(stored, torch.Tensor) else ()
+        if takes_mtp(row) and self._seen.mtp_calls:
+            self._own_codes.pop(row.request, None)
+        return () if codes == self._own_codes.get(row.request) else codes
 
     def _state(self, request: str) -> Any:
         """A request's intermediate state, where the shared runner or Model Runner V2 keeps it."""

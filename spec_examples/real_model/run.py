@@ -78,6 +78,11 @@ def codes(run: Run, request: str) -> tuple[Frame, ...]:
     return tuple(at.step.codes.get(request, ()) for at in passes(run, request) if takes_mtp(at.row))
 
 
+def frames(run: Run, request: str) -> tuple[tuple[Frame, ...], ...]:
+    """The codec frames in a request's own output, one tuple for each of its scheduled rows."""
+    return tuple(run.delivered[at.number - 1].get(request, ()) for at in passes(run, request))
+
+
 def one_token_tails(run: Run) -> tuple[Pass, ...]:
     """The rows that hold the last token of a prompt and nothing else, after an earlier chunk."""
     return tuple(at for at in passes(run) if at.row.span == 1 and 0 < at.row.computed == at.row.prompt_len - 1)
