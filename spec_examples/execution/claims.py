@@ -65,7 +65,7 @@ def _over_releases(
     wrong: Result | None = None
     checked = page.context.target
     at_hand = releases_at_hand()
-    page.context.session.start(target for _, target in at_hand if page.context.session.live)
+    page.context.session.expect(target for _, target in at_hand)
     sides = [version <= bound if side == "earlier" else version >= bound for version, _ in at_hand]
     try:
         for (version, target), inside in zip(at_hand, sides, strict=True):

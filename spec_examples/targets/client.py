@@ -29,6 +29,7 @@ ERROR_TAIL_BYTES = 1 << 16
 
 
 class _Answer(msgspec.Struct):
+    imported: bool = False
     ready: Environment | None = None
     trace: Trace | None = None
     unavailable: str | None = None
@@ -36,20 +37,22 @@ class _Answer(msgspec.Struct):
 
 
 class Worker:
-    """One worker process for one target; it is started at once and answers when it has imported the runner.
+    """One worker process for one vLLM-Omni; it is started at once and answers when it has imported it.
 
     ``folder`` is put first on the worker's path and has to be where ``vllm_omni`` comes from; ``None`` is the
     environment.
     """
 
-    def __init__(self, runner: str, folder: Path | None, name: str, bounds: Bounds | None = None) -> None:
+    def __init__(self, folder: Path | None, name: str, bounds: Bounds | None = None) -> None:
         self.name = name
         self.bounds = bounds or Bounds()
-        self.environment: Environment | None = None
+        self._imported = False
+        self._ready: dict[str, Environment] = {}
+        self._refused: dict[str, TargetUnavailable] = {}
         self._unavailable: TargetUnavailable | None = None
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115 (closed with the worker)
         self._buffer = bytearray()
-        command = [sys.executable, "-P", "-m", "spec_examples.targets.worker", "--runner", runner]
+        command = [sys.executable, "-P", "-m", "spec_examples.targets.worker"]
         command += ["--memory-mib", str(self.bounds.memory_mib), "--file-mib", str(self.bounds.file_mib)]
         if folder is not None:
             command += ["--expect", str(folder)]
@@ -65,41 +68,59 @@ class Worker:
             start_new_session=True,  # whatever a runner starts ends with it
         )
 
-    def wait_until_ready(self) -> Environment:
-        """What runs in the worker. Raises ``TargetUnavailable`` where it cannot be asked anything."""
-        if self._unavailable:
-            raise self._unavailable
-        if self.environment is None:
+    def wait_until_ready(self, runner: str) -> Environment:
+        """What runs there, once ``runner`` has finished its control. Raises ``TargetUnavailable`` where it cannot."""
+        self._wait_until_imported()
+        if runner in self._refused:
+            raise self._refused[runner]
+        if runner not in self._ready:
             try:
-                answer = self._read(self.bounds.start_s)
+                answer = self._ask({"runner": runner}, self.bounds.start_s)
             except TargetFailed as error:
                 self._unavailable = TargetUnavailable(f"{error}, before the control had finished")
                 raise self._unavailable from error
             if answer.ready is None:
-                self._unavailable = TargetUnavailable(f"{self.name}: {answer.unavailable or 'no answer'}")
-                raise self._unavailable
-            self.environment = answer.ready
-        return self.environment
+                self._refused[runner] = TargetUnavailable(f"{self.name}: {answer.unavailable or answer.failed}")
+                raise self._refused[runner]
+            self._ready[runner] = answer.ready
+        return self._ready[runner]
 
-    def run(self, scenario: Scenario) -> Trace:
-        """The trace of ``scenario``.
+    def run(self, scenario: Scenario, runner: str) -> Trace:
+        """The trace of ``scenario`` on ``runner``.
 
         Raises ``TargetUnavailable`` where it could not be put to the runner, ``TargetFailed`` where the worker dies,
         hangs, runs out of memory or answers with something that is no trace.
         """
-        self.wait_until_ready()
-        assert self._process.stdin is not None
-        try:
-            self._process.stdin.write(scenario.to_json().encode() + b"\n")
-            self._process.stdin.flush()
-        except OSError as error:
-            raise self._died() from error
-        answer = self._read(self.bounds.scenario_s)
+        self.wait_until_ready(runner)
+        answer = self._ask({"runner": runner, "scenario": scenario}, self.bounds.scenario_s)
         if answer.failed is not None:
             raise TargetFailed(f"{self.name}: {answer.failed}")
         if answer.trace is None:
             raise TargetUnavailable(f"{self.name}: {answer.unavailable or 'no answer'}")
         return answer.trace
+
+    def _wait_until_imported(self) -> None:
+        if self._unavailable:
+            raise self._unavailable
+        if not self._imported:
+            try:
+                answer = self._read(self.bounds.start_s)
+            except TargetFailed as error:
+                self._unavailable = TargetUnavailable(f"{error}, before the control had finished")
+                raise self._unavailable from error
+            if not answer.imported:
+                self._unavailable = TargetUnavailable(f"{self.name}: {answer.unavailable or 'no answer'}")
+                raise self._unavailable
+            self._imported = True
+
+    def _ask(self, question: dict[str, object], timeout_s: float) -> _Answer:
+        assert self._process.stdin is not None
+        try:
+            self._process.stdin.write(msgspec.json.encode(question) + b"\n")
+            self._process.stdin.flush()
+        except OSError as error:
+            raise self._died() from error
+        return self._read(timeout_s)
 
     @property
     def alive(self) -> bool:

@@ -101,7 +101,7 @@ def _defined_in(runner: type, method: str) -> str:
     return next((cls.__name__ for cls in runner.__mro__ if method in vars(cls)), "")
 
 
-_TALKERS: dict[str | Source, type] = {}
+_TALKERS: dict[tuple[str | Source, Callable[[type], type] | None], type] = {}
 
 
 def recorded_talker(talker: str | Source, runner: str) -> type:
@@ -109,12 +109,12 @@ def recorded_talker(talker: str | Source, runner: str) -> type:
 
     Raises ``CannotRun`` where there is none.
     """
-    if talker not in _TALKERS:
+    adapt: Callable[[type], type] | None = getattr(engine.runner_class(runner), "adapt", None)
+    if (talker, adapt) not in _TALKERS:
         found = _find_talker(talker)
         _require_methods(talker, found)
-        adapt: Callable[[type], type] | None = getattr(engine.runner_class(runner), "adapt", None)
-        _TALKERS[talker] = adapt(recorded(found)) if adapt else recorded(found)
-    return _TALKERS[talker]
+        _TALKERS[talker, adapt] = adapt(recorded(found)) if adapt else recorded(found)
+    return _TALKERS[talker, adapt]
 
 
 def _require_methods(name: str | Source, talker: type) -> None:

@@ -200,10 +200,15 @@ def _ids(tensor: Any) -> tuple[int, ...]:
 
 
 def _rows(tensor: Any) -> tuple[Embedding, ...]:
-    """``[n, hidden]`` as plain floats; whatever is not of that shape was not an embedding."""
+    """``[n, hidden]`` as plain floats; whatever is not of that shape was not an embedding.
+
+    What is no number, as memory that was never written may be, is the largest one instead: JSON has no other.
+    """
     if not isinstance(tensor, torch.Tensor) or tensor.ndim != 2:
         return ()
-    rows: Iterable[list[float]] = tensor.detach().to(torch.float32).tolist()
+    largest = torch.finfo(torch.float32).max
+    finite = torch.nan_to_num(tensor.detach().to(torch.float32), nan=largest, posinf=largest, neginf=-largest)
+    rows: Iterable[list[float]] = finite.tolist()
     return tuple(tuple(row) for row in rows)
 
 

@@ -5,17 +5,19 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
+import platform
 import tempfile
 from collections.abc import Callable, Iterable
 from functools import cache
+from importlib import metadata
 from pathlib import Path
 from types import TracebackType
 
-from spec_examples.scenario import Scenario
+from spec_examples.scenario import STUB_TALKERS, Scenario, Source
 from spec_examples.targets import catalogue, install
 from spec_examples.targets.bounds import Bounds, from_environment
 from spec_examples.targets.client import Worker
-from spec_examples.targets.errors import TargetFailed, TargetUnavailable
+from spec_examples.targets.errors import TargetUnavailable
 from spec_examples.targets.target import INSTALLED, Target
 from spec_examples.trace import Environment, Trace
 
@@ -34,11 +36,11 @@ HARNESS = (
 
 
 class Session:
-    """Workers by target, started when they are first needed and ended with the session.
+    """Workers by package, started when they are first needed and ended with the session.
 
     A published package never changes, so the trace of a scenario on it is kept in the user's cache under the hashes of
     its wheels, the scenario, the talker and the harness. ``live`` runs it all the same, and renews what is kept. The
-    installed runner and a checkout always run.
+    installed runner, a checkout, a plugin's runner and a talker of a module always run.
     """
 
     def __init__(
@@ -50,6 +52,7 @@ class Session:
         self.ran: dict[Target, int] = {}
         self._workers: dict[Target, Worker] = {}
         self._failed: dict[Target, TargetUnavailable] = {}
+        self._together: set[Target] = set()
 
     def __enter__(self) -> Session:
         return self
@@ -69,13 +72,18 @@ class Session:
             with contextlib.suppress(TargetUnavailable):
                 self._worker(target)
 
+    def expect(self, targets: Iterable[Target]) -> None:
+        """Targets that are needed together: the first that has to run starts them all, side by side."""
+        self._together |= {_process_of(target) for target in targets} - self._workers.keys()
+
     def environment(self, target: Target) -> Environment:
         """What runs there. Raises ``TargetUnavailable``."""
-        return self._worker(target).wait_until_ready()
+        return self._worker(target).wait_until_ready(target.runner)
 
     def is_recorded(self, scenario: Scenario, target: Target) -> bool:
         """Whether ``run`` would need no process."""
-        return not self.live and target.is_release and _trace_file(scenario, target).is_file()
+        kept = _trace_file(scenario, target)
+        return not self.live and kept is not None and kept.is_file()
 
     def run(self, scenario: Scenario, target: Target | None = None) -> Trace:
         """The trace of ``scenario`` on ``target`` (default: the installed AR runner).
@@ -83,14 +91,19 @@ class Session:
         Raises ``TargetUnavailable`` where it cannot be asked, ``TargetFailed`` where it dies or hangs meanwhile.
         """
         target = target or Target(INSTALLED)
-        kept = _trace_file(scenario, target) if target.is_release else None
+        kept = _trace_file(scenario, target)
         if kept and not self.live and (trace := _read(kept)):
             return trace
+        if _process_of(target) in self._together:
+            self.start(self._together)
+            self._together.clear()
         worker = self._worker(target)
         try:
-            trace = worker.run(scenario)
-        except TargetFailed:
-            self._workers.pop(target).close()
+            trace = worker.run(scenario, target.runner)
+        except TargetUnavailable:
+            raise
+        except BaseException:  # an interrupt too: its answer would be taken for that of the next scenario
+            self._workers.pop(_process_of(target)).close()
             raise
         self.ran[target] = self.ran.get(target, 0) + 1
         if kept:
@@ -98,16 +111,17 @@ class Session:
         return trace
 
     def _worker(self, target: Target) -> Worker:
-        if target in self._failed:
-            raise self._failed[target]
-        if target not in self._workers:
+        process = _process_of(target)
+        if process in self._failed:
+            raise self._failed[process]
+        if process not in self._workers:
             try:
                 folder = self._folder(target)
             except TargetUnavailable as error:
-                self._failed[target] = error
+                self._failed[process] = error
                 raise
-            self._workers[target] = Worker(target.runner, folder, str(target), self.bounds)
-        return self._workers[target]
+            self._workers[process] = Worker(folder, str(target), self.bounds)
+        return self._workers[process]
 
     def _folder(self, target: Target) -> Path | None:
         if target.is_installed:
@@ -120,6 +134,21 @@ class Session:
         return install.install(release, self.say)
 
 
+def _process_of(target: Target) -> Target:
+    """Runners of the package share one import; a runner from elsewhere gets a process of its own."""
+    return target if ":" in target.runner else Target(target.vllm_omni)
+
+
+@cache
+def _underneath() -> tuple[str, str]:
+    """What a release runs on besides its own two packages."""
+    try:
+        torch = metadata.version("torch")
+    except metadata.PackageNotFoundError:
+        torch = ""
+    return platform.python_version(), torch
+
+
 @cache
 def harness_digest() -> str:
     """SHA-256 over the files that a trace depends on."""
@@ -130,10 +159,17 @@ def harness_digest() -> str:
     return digest.hexdigest()
 
 
-def _trace_file(scenario: Scenario, target: Target) -> Path:
-    release = catalogue.release(target.vllm_omni)
-    assert release is not None
-    parts = [release.requirements, target.runner, scenario.to_json(), harness_digest()]
+def _is_ours(talker: str | Source) -> bool:
+    """Whether a talker is the scenario's own text, or one of the stub's, which the harness digest covers."""
+    return isinstance(talker, Source) or talker in STUB_TALKERS or talker.startswith("spec_examples.talker:")
+
+
+def _trace_file(scenario: Scenario, target: Target) -> Path | None:
+    """Where the trace is kept, ``None`` where something that it depends on may change unseen."""
+    release = catalogue.release(target.vllm_omni) if target.never_changes else None
+    if release is None or not _is_ours(scenario.talker):
+        return None
+    parts = [release.requirements, target.runner, scenario.to_json(), harness_digest(), *_underneath()]
     key = hashlib.sha256("\0".join(parts).encode()).hexdigest()
     return install.cache_folder() / "traces" / release.vllm_omni / f"{key}.json"
 

@@ -35,6 +35,11 @@ class Target:
         """Whether it is a published package, which never changes."""
         return not self.is_installed and not Path(self.vllm_omni).is_absolute()
 
+    @property
+    def never_changes(self) -> bool:
+        """Whether its traces may be kept: a published package, run by a runner that comes with it."""
+        return self.is_release and self.runner in RUNNERS
+
     def __str__(self) -> str:
         version = f"installed {installed_version()}" if self.is_installed else self.vllm_omni
         return f"vLLM-Omni {version}, runner {self.runner}"

@@ -1,13 +1,15 @@
-"""The process that runs scenarios on one target: scenarios in, traces out, a line of JSON each.
+"""The process that runs scenarios on one vLLM-Omni: questions in, answers out, a line of JSON each.
 
-``python -m spec_examples.targets.worker --runner ar`` answers on the standard output it was started with; whatever the
-runner and its libraries print goes to the standard error instead. ``--control`` runs the control alone.
+``python -m spec_examples.targets.worker`` answers on the standard output it was started with; whatever a runner and its
+libraries print goes to the standard error instead. A question names a runner, so that one import serves them all:
+``{"runner": "ar", "scenario": {…}}``, or without a scenario the runner's control. ``--control`` runs the control alone.
 """
 
 from __future__ import annotations
 
 import argparse
 import atexit
+import importlib
 import json
 import os
 import shutil
@@ -21,7 +23,7 @@ from spec_examples.targets.bounds import Bounds, limit_this_process
 def main(arguments: list[str] | None = None) -> None:
     """Serve until the standard input ends. Never returns: threads of vLLM's process group outlive the interpreter."""
     parser = argparse.ArgumentParser(prog="python -m spec_examples.targets.worker", description=__doc__)
-    parser.add_argument("--runner", default="ar", help="ar, generation, or package.module:Class")
+    parser.add_argument("--runner", default="ar", help="with --control: ar, generation, v2 or package.module:Class")
     parser.add_argument("--expect", help="folder that vllm_omni has to be imported from")
     parser.add_argument("--control", action="store_true", help="run the control, print ok, and end")
     parser.add_argument("--memory-mib", type=int, default=Bounds.memory_mib, help="private memory that it may take")
@@ -32,13 +34,14 @@ def main(arguments: list[str] | None = None) -> None:
     status = 0
     asked = False
     try:
-        ready = _prepare(options)
+        _prepare(options)
         if options.control:
+            _control(options.runner)
             print("ok", file=answers, flush=True)
         else:
-            _answer(answers, {"ready": ready})
+            _answer(answers, {"imported": True})
             asked = True
-            _serve(options.runner, questions, answers)
+            _serve(questions, answers)
     except Exception as error:
         from spec_examples.targets.errors import TargetUnavailable
 
@@ -73,10 +76,8 @@ def _answer(answers: TextIO, message: dict[str, Any]) -> None:
     answers.flush()
 
 
-def _prepare(options: argparse.Namespace) -> dict[str, str]:
-    """Import the target, check that it is the one that was asked for, and run the control."""
-    import msgspec
-
+def _prepare(options: argparse.Namespace) -> None:
+    """Import the target and check that it is the one that was asked for."""
     from spec_examples.targets.errors import TargetUnavailable
 
     try:
@@ -89,21 +90,23 @@ def _prepare(options: argparse.Namespace) -> dict[str, str]:
         raise TargetUnavailable(f"vllm_omni was imported from {where}, not from {options.expect}")
     _check_pairing(str(getattr(vllm_omni, "__version__", "")), str(getattr(vllm, "__version__", "")))
     try:
-        from spec_examples.targets import drive
+        importlib.import_module("spec_examples.targets.drive")
     except ImportError as error:
         raise TargetUnavailable(f"the runner does not import: {error}") from error
-    control = _control(options.runner)
-    trace = drive.run(control, options.runner)
-    if trace.error:
-        raise TargetUnavailable(f"the control (one two-token prefill without MTP) failed: {trace.error}")
-    return msgspec.to_builtins(trace.environment)
 
 
-def _control(runner: str) -> Any:
-    """The smallest run that a runner has to finish before anything is judged."""
+def _control(runner: str) -> dict[str, Any]:
+    """The smallest run that a runner has to finish before anything is judged; what ran it."""
+    import msgspec
+
     from spec_examples.scenario import Request, Scenario
+    from spec_examples.targets import drive
+    from spec_examples.targets.engine import CannotRun
 
-    return Scenario(talker="scalar-no-mtp", requests=(Request(prompt_len=2, max_tokens=1),))
+    trace = drive.run(Scenario(talker="scalar-no-mtp", requests=(Request(prompt_len=2, max_tokens=1),)), runner)
+    if trace.error:
+        raise CannotRun(f"the control (one two-token prefill without MTP) failed: {trace.error}")
+    return msgspec.to_builtins(trace.environment)
 
 
 def _check_pairing(vllm_omni: str, vllm: str) -> None:
@@ -117,18 +120,25 @@ def _check_pairing(vllm_omni: str, vllm: str) -> None:
         )
 
 
-def _serve(runner: str, questions: TextIO, answers: TextIO) -> None:
-    """One answer for each line: ``trace``; ``unavailable`` where it could not be put to the runner; else ``failed``.
+def _serve(questions: TextIO, answers: TextIO) -> None:
+    """One answer for each line: ``ready`` to a control, ``trace`` to a scenario; else ``unavailable`` or ``failed``.
 
-    A process that ran out of memory answers so and ends: what fills it would fail the next scenario too.
+    ``unavailable`` says that it could not be put to the runner. A process that ran out of memory answers so and ends:
+    what fills it would fail the next scenario too.
     """
+    import msgspec
+
     from spec_examples.scenario import Scenario
     from spec_examples.targets import drive
     from spec_examples.targets.engine import CannotRun
 
     for line in questions:
+        question = json.loads(line)
         try:
-            trace = drive.run(Scenario.from_json(line), runner)
+            if "scenario" not in question:
+                _answer(answers, {"ready": _control(question["runner"])})
+                continue
+            trace = drive.run(msgspec.convert(question["scenario"], Scenario), question["runner"])
             if _out_of_memory(trace.error):
                 _answer(answers, {"failed": f"out of memory: {trace.error}"})
                 return
