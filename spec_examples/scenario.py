@@ -111,7 +111,7 @@ class Scenario:
         """Raises ``InvalidScenario`` for text that is not a scenario."""
         try:
             return msgspec.json.decode(text, type=Scenario)
-        except msgspec.ValidationError as error:
+        except msgspec.MsgspecError as error:
             raise InvalidScenario(f"not a scenario: {error}") from error
 
     @property
