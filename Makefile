@@ -9,10 +9,10 @@ export PYTHONDONTWRITEBYTECODE :=
 export NO_MKDOCS_2_WARNING := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help check test site serve bench lint ci clean environment
+.PHONY: help check test site serve bench lint e2e ci clean environment
 
 help: ## list these targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z0-9]+:.*## / {printf "make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 environment: ## set up .venv and nothing more (PYTHON=python3.12 chooses the interpreter)
 	@$(PYTHON) setup/environment.py
@@ -28,6 +28,10 @@ site: environment ## build the site into site/; a warning is an error
 
 serve: environment ## serve the site at http://127.0.0.1:8000 and reload it as pages change
 	$(BIN)/mkdocs serve --livereload
+
+e2e: ## a tiny Qwen3-TTS through its whole pipeline, cut and uncut, in an environment of its own (6 GiB)
+	@$(PYTHON) setup/environment.py --for e2e
+	.venv-e2e/bin/python -m pytest tests/e2e
 
 bench: environment ## measure the gate, as ratios to importing the runner
 	$(BIN)/python -m spec_examples.gate.bench

