@@ -9,7 +9,7 @@ export PYTHONDONTWRITEBYTECODE :=
 export NO_MKDOCS_2_WARNING := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help check test site serve bench lint e2e ci clean environment
+.PHONY: generated help check test site serve bench lint e2e ci clean environment
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z0-9]+:.*## / {printf "make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -23,10 +23,13 @@ check: environment ## execute every page against the installed vLLM-Omni runner
 test: environment ## every test, pages included
 	$(BIN)/python -m pytest
 
-site: environment ## build the site into site/; a warning is an error
+generated: environment
+	@$(BIN)/python -m spec_examples.gate.site
+
+site: generated ## build the site into site/; a warning is an error
 	$(BIN)/mkdocs build --strict
 
-serve: environment ## serve the site at http://127.0.0.1:8000 and reload it as pages change
+serve: generated ## serve the site at http://127.0.0.1:8000 and reload it as pages change
 	$(BIN)/mkdocs serve --livereload
 
 e2e: ## a tiny Qwen3-TTS through its whole pipeline, cut and uncut, in an environment of its own (6 GiB)

@@ -102,7 +102,8 @@ def run(
 
     Give either requests, or the rows of one step, or ``steps`` of rows. ``talker`` is one of the stub talkers
     (``scalar``, ``batched``, ``scalar-no-mtp``, ``batched-no-mtp``), ``package.module:Class``, or ``file.py:Class``
-    for a file (on a page: a block with that title). ``on`` names another release, ``runner`` another runner.
+    for a file (on a page: a block with that title). ``on`` names another release, with its AR runner unless ``runner``
+    names another.
 
     Raises ``InvalidScenario`` for what no scheduler would ask, ``TargetUnavailable`` where there is no such runner,
     and ``RunnerRaised`` where the runner or a hook raises.
@@ -115,7 +116,10 @@ def run(
 def put(scenario: Scenario, *, on: str | None = None, runner: str | None = None) -> Trace:
     """The trace of a scenario, on the target in force or the one that is named; raises as ``run`` does."""
     context = current()
-    target = resolve(_place(on) if on else context.target.vllm_omni, runner or context.target.runner)
+    if on:
+        target = resolve(_place(on), runner or "ar")
+    else:
+        target = resolve(context.target.vllm_omni, runner or context.target.runner)
     trace = context.session.run(scenario, target)
     context.made.append(Made(target, scenario, trace, named=bool(on or runner)))
     if trace.error:

@@ -57,7 +57,7 @@ def _python(page: PageExecution, block: Example) -> None:
     """Run in the page's namespace; what it prints has to be shown by the block after it."""
     printed, before = io.StringIO(), len(page.context.made)
     with _within(BLOCK_TIMEOUT_S), contextlib.redirect_stdout(printed):
-        _run(block, page.namespace)
+        _run(page, block)
     page.printed[block.line] = printed.getvalue()
     following = page.following(block)
     if printed.getvalue().strip() and not (following and following.title == OUTPUT):
@@ -67,14 +67,14 @@ def _python(page: PageExecution, block: Example) -> None:
         raise Unaskable("this block runs nothing on the runner, so it shows nothing of the contract")
 
 
-def _run(block: Example, namespace: dict[str, Any]) -> None:
+def _run(page: PageExecution, block: Example) -> None:
     name = str(block.path)
     try:
         code = compile("\n" * (block.source_line - 1) + block.source, name, "exec")
     except SyntaxError as error:
         raise Disagreement(f"SyntaxError: {error.msg}", line=error.lineno) from error
     try:
-        exec(code, namespace)
+        exec(code, page.namespace)
     except (Disagreement, Unaskable, InvalidScenario, TargetUnavailable, TargetFailed, RunnerRaised):
         raise
     except AssertionError as error:
@@ -82,10 +82,23 @@ def _run(block: Example, namespace: dict[str, Any]) -> None:
         text = block.source.splitlines()[line - block.source_line].strip() if line else ""
         said = f": {error}" if str(error) else ""
         raise Disagreement(f"does not hold on this runner: {text}{said}", line=line) from error
+    except NameError as error:
+        raise _missing(page, block, error, _line_in(error, name)) from error
     except (Exception, SystemExit) as error:
         raise Disagreement(
             f"{type(error).__name__}: {' '.join(str(error).split())}", line=_line_in(error, name)
         ) from error
+
+
+def _missing(page: PageExecution, block: Example, error: NameError, line: int | None) -> Disagreement:
+    """A name that an earlier block would have defined, had it run to its end, is a consequence of that block."""
+    for earlier in reversed(page.page.examples):
+        result = page.results.get(earlier.id)
+        if earlier.line < block.line and earlier.language == "python" and result and result.outcome != "passed":
+            clauses = result.clauses if result.outcome == "diverges" else ()
+            message = f"needs {error.name!r} of the block at line {result.line}, which did not run to its end"
+            return Disagreement(message, clauses, line=line)
+    return Disagreement(f"NameError: {error}", line=line)
 
 
 def _line_in(error: BaseException, name: str) -> int | None:

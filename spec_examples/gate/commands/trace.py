@@ -18,7 +18,7 @@ from spec_examples.gate.commands.common import (
     output,
     session_for,
 )
-from spec_examples.running import Context
+from spec_examples.running import Context, Made
 from spec_examples.scenario import STUB_TALKERS, Limits, Request, Scenario
 from spec_examples.targets import Target, resolve
 
@@ -84,6 +84,8 @@ def _trace(options: argparse.Namespace, out: TextIO, context: Context | None) ->
     with output(options.output, out) as stream, session_for(context, False, progress) as session:
         with progress.status(f"importing {target}"):
             trace = session.run(scenario, target)
+            if context is not None:
+                context.made.append(Made(target, scenario, trace))
         if options.format == "json":
             stream.write(timeline.as_json(trace))
         else:
