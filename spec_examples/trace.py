@@ -6,6 +6,7 @@ Everything here was observed: values that arrived at a hook, rows that a hook re
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -40,10 +41,19 @@ class Value:
         cls = type(value)
         name = cls.__qualname__ if cls.__module__ == "builtins" else f"{cls.__module__}.{cls.__qualname__}"
         if value is None or cls in (bool, int, float, str):
-            return Value(name, value)
+            return Value(name, _in_json(value))
         item = getattr(value, "item", None)
         plain = item() if callable(item) and getattr(value, "size", 1) == 1 else None
-        return Value(name, plain if isinstance(plain, (bool, int, float, str)) else repr(value))
+        return Value(name, _in_json(plain if isinstance(plain, (bool, int, float, str)) else repr(value)))
+
+
+def _in_json(value: bool | int | float | str | None) -> bool | int | float | str | None:
+    """``value``, or its ``repr`` where JSON would not give back the same: not a number, huge, or no text."""
+    if isinstance(value, str):
+        return value.encode("utf-8", "backslashreplace").decode()
+    if isinstance(value, float):
+        return value if math.isfinite(value) else repr(value)
+    return value if value is None or -(2**63) <= value < 2**63 else repr(value)
 
 
 @dataclass(frozen=True)

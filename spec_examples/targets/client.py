@@ -46,7 +46,7 @@ class Worker:
     def __init__(self, folder: Path | None, name: str, bounds: Bounds | None = None) -> None:
         self.name = name
         self.bounds = bounds or Bounds()
-        self._imported = False
+        self.imported = False
         self._ready: dict[str, Environment] = {}
         self._refused: dict[str, TargetUnavailable] = {}
         self._unavailable: TargetUnavailable | None = None
@@ -77,8 +77,8 @@ class Worker:
             try:
                 answer = self._ask({"runner": runner}, self.bounds.start_s)
             except TargetFailed as error:
-                self._unavailable = TargetUnavailable(f"{error}, before the control had finished")
-                raise self._unavailable from error
+                self._refused[runner] = TargetUnavailable(f"{error}, before the control had finished")
+                raise self._refused[runner] from error
             if answer.ready is None:
                 self._refused[runner] = TargetUnavailable(f"{self.name}: {answer.unavailable or answer.failed}")
                 raise self._refused[runner]
@@ -102,7 +102,7 @@ class Worker:
     def _wait_until_imported(self) -> None:
         if self._unavailable:
             raise self._unavailable
-        if not self._imported:
+        if not self.imported:
             try:
                 answer = self._read(self.bounds.start_s)
             except TargetFailed as error:
@@ -111,7 +111,7 @@ class Worker:
             if not answer.imported:
                 self._unavailable = TargetUnavailable(f"{self.name}: {answer.unavailable or 'no answer'}")
                 raise self._unavailable
-            self._imported = True
+            self.imported = True
 
     def _ask(self, question: dict[str, object], timeout_s: float) -> _Answer:
         assert self._process.stdin is not None

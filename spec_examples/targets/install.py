@@ -72,7 +72,7 @@ def _folder(release: Release) -> Path:
 def _is_whole(folder: Path) -> bool:
     try:
         sizes = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
-        return all(os.stat(folder / name).st_size == size for name, size in sizes.items())
+        return bool(sizes) and all(os.stat(folder / name).st_size == size for name, size in sizes.items())
     except (OSError, ValueError, AttributeError):
         return False
 

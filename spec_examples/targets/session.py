@@ -52,6 +52,7 @@ class Session:
         self.ran: dict[Target, int] = {}
         self._workers: dict[Target, Worker] = {}
         self._failed: dict[Target, TargetUnavailable] = {}
+        self._gone: dict[Target, TargetUnavailable] = {}
         self._together: set[Target] = set()
 
     def __enter__(self) -> Session:
@@ -78,7 +79,12 @@ class Session:
 
     def environment(self, target: Target) -> Environment:
         """What runs there. Raises ``TargetUnavailable``."""
-        return self._worker(target).wait_until_ready(target.runner)
+        worker = self._worker(target)
+        try:
+            return worker.wait_until_ready(target.runner)
+        except TargetUnavailable as error:
+            self._give_up(target, worker, error)
+            raise
 
     def is_recorded(self, scenario: Scenario, target: Target) -> bool:
         """Whether ``run`` would need no process."""
@@ -100,7 +106,8 @@ class Session:
         worker = self._worker(target)
         try:
             trace = worker.run(scenario, target.runner)
-        except TargetUnavailable:
+        except TargetUnavailable as error:
+            self._give_up(target, worker, error)
             raise
         except BaseException:  # an interrupt too: its answer would be taken for that of the next scenario
             self._workers.pop(_process_of(target)).close()
@@ -112,16 +119,22 @@ class Session:
 
     def _worker(self, target: Target) -> Worker:
         process = _process_of(target)
-        if process in self._failed:
-            raise self._failed[process]
+        if error := self._failed.get(process) or self._gone.get(target):
+            raise error
         if process not in self._workers:
             try:
                 folder = self._folder(target)
-            except TargetUnavailable as error:
-                self._failed[process] = error
+            except TargetUnavailable as refused:
+                self._failed[process] = refused
                 raise
             self._workers[process] = Worker(folder, str(target), self.bounds)
         return self._workers[process]
+
+    def _give_up(self, target: Target, worker: Worker, error: TargetUnavailable) -> None:
+        """A runner that takes the process with it in its control is not asked again; those beside it are."""
+        if worker.imported and not worker.alive:
+            self._gone[target] = error
+            self._workers.pop(_process_of(target)).close()
 
     def _folder(self, target: Target) -> Path | None:
         if target.is_installed:
