@@ -80,7 +80,7 @@ class PageExecution:
         except Disagreement as found:
             violated, detail = found.clauses, found.detail
             if not violated:
-                violated, more = self._violated([m for m in self.context.made[start:] if not m.named])
+                violated, more = self._violated(self._own(start))
                 detail = "\n".join(filter(None, (detail, more)))
             return self._as_result(
                 example, self._failure(violated), found.message, violated or example.clauses, detail, found.line
@@ -90,8 +90,7 @@ class PageExecution:
         except (InvalidScenario, TargetUnavailable) as found:
             return self._as_result(example, "error", str(found))
         except (RunnerRaised, TargetFailed) as found:
-            violated, detail = self._violated(self.context.made[start:])
-            violated = tuple(dict.fromkeys((*violated, "ROUTE-1")))  # a row that a runner stops at reaches no hook
+            violated, detail = self._violated(self._own(start))
             return self._as_result(example, self._failure(violated), str(found), violated or example.clauses, detail)
         return self._as_result(example, "passed", "")
 
@@ -116,9 +115,16 @@ class PageExecution:
         """Every run on the target of the check has to keep every promise, whatever the block itself asserts."""
         if example.parent is not None and claims.is_claim(self.page, example.parent):
             return  # outside its range a claim is about runners that break promises; its blocks say which
-        violated, detail = self._violated([m for m in made if not m.named])
+        violated, detail = self._violated([m for m in made if self._is_own(m)])
         if violated:
             raise Disagreement(f"the runner breaks {', '.join(violated)}", violated, detail)
+
+    def _own(self, start: int) -> list[Made]:
+        """What an example ran on the target of the check itself; other targets are named, to be shown as they are."""
+        return [made for made in self.context.made[start:] if self._is_own(made)]
+
+    def _is_own(self, made: Made) -> bool:
+        return not made.named and made.target == self.context.target
 
     def _failure(self, violated: tuple[str, ...]) -> State:
         """A failure is a known divergence where the target is known to break every clause that it breaks here."""
@@ -138,6 +144,8 @@ class PageExecution:
                     said[verdict.clause] = f"  {verdict.clause}: {verdict.message}"
                     if verdict.step:
                         steps[show_step(one.trace, verdict.step)] = None
+            if one.trace.error:  # a row at which the runner stops is not routed
+                said.setdefault("ROUTE-1", f"  ROUTE-1: the runner raised {one.trace.error}")
         return tuple(said), "\n".join([*said.values(), *steps])
 
     @staticmethod
