@@ -13,6 +13,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -23,6 +24,9 @@ import msgspec
 
 from spec_examples.real_model.run import Run
 from spec_examples.scenario import Scenario
+
+RUN_TIMEOUT_S = 300.0
+"""A run takes seconds, the first one the import of the runner besides: 12 to 70 s were seen."""
 
 AR = "ar"
 WITHOUT_SCALAR_GUARD = "spec_examples.real_model.guards:WithoutScalarGuard"
@@ -104,7 +108,11 @@ class Laboratory:
     def close(self) -> None:
         """End the process."""
         if self._process is not None:
-            self._process.communicate()
+            try:
+                self._process.communicate(timeout=10)
+            except subprocess.TimeoutExpired:
+                self._process.kill()
+                self._process.communicate()
         self._errors.close()
 
     def _ask(self, experiment: Experiment) -> Run:
@@ -119,6 +127,8 @@ class Laboratory:
             )
         assert self._process.stdin is not None
         assert self._process.stdout is not None
+        hung = threading.Timer(RUN_TIMEOUT_S, self._process.kill)
+        hung.start()
         wire = _Wire(stub=experiment) if isinstance(experiment, StubExperiment) else _Wire(tiny=experiment)
         try:
             self._process.stdin.write(msgspec.json.encode(wire).decode() + "\n")
@@ -127,7 +137,9 @@ class Laboratory:
         except (OSError, msgspec.DecodeError) as error:
             self._errors.seek(0)
             last = self._errors.read().strip().splitlines()[-1:]
-            raise ExperimentFailed(f"the process of the run died: {' '.join(last) or error}") from error
+            raise ExperimentFailed(f"the process of the run died or hung: {' '.join(last) or error}") from error
+        finally:
+            hung.cancel()
         if answer.run is None:
             raise ExperimentFailed(answer.error or "no answer")
         return answer.run

@@ -9,7 +9,8 @@ engine included, is recorded. Nothing that crosses is changed. CUDA graphs repla
 the talker has to run eagerly.
 
 Seen to work on the shared AR runner of vLLM-Omni 0.30.0, on a CPU. Model Runner V2 keeps the same data in other places,
-read off 0.30.0: ``model_state`` for the hooks, ``req_states`` for the order of the batch.
+read off 0.30.0 and not run: ``model_state`` for the hooks and the state, ``execute_model_state`` for the order of the
+batch; its sampled tokens and payloads stay with an asynchronous output and are not recorded.
 """
 
 from __future__ import annotations
@@ -259,8 +260,10 @@ class Probe:
         if buffers is not None:
             return buffers.get(request) or {}
         state = getattr(self._runner, "model_state", None)
-        index = self._runner.req_states.req_id_to_index.get(request)
-        return {} if state is None or index is None else state.intermediate_buffer.buffers[index]
+        kept = getattr(state, "intermediate_buffer", None)
+        if kept is None or request not in kept.req_id_to_index:
+            return {}
+        return kept.buffers[kept.req_id_to_index[request]]
 
 
 def _progress(scheduled: Any) -> dict[str, int]:
@@ -279,8 +282,6 @@ def _sampled(output: Any) -> dict[str, tuple[int, ...]]:
 
 def _delivered(output: Any) -> dict[str, tuple[Frame, ...]]:
     """The codec frames in each request's own output, as the shared runner hands them to the next stage."""
-    if output is None:
-        return {}
     codes = {request: payload.get(".".join(CODES)) for request, payload in payloads(output)}
     return {
         request: tuple(_ids(frame) for frame in found)

@@ -11,7 +11,8 @@ MAX_STEPS = 4096
 
 def payloads(output: Any) -> Iterator[tuple[str, Mapping[str, Any]]]:
     """What the runner hands to the next stage, by request; nothing in a step without rows."""
-    for request, payload in zip(output.req_ids or (), getattr(output, "multimodal_outputs", None) or (), strict=False):
+    requests, outputs = (getattr(output, name, None) or () for name in ("req_ids", "multimodal_outputs"))
+    for request, payload in zip(requests, outputs, strict=False):
         yield str(request), payload or {}
 
 

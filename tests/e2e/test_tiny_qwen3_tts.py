@@ -1,7 +1,10 @@
 """The whole pipeline of a tiny Qwen3-TTS on a CPU: however its prompts are cut, it says the same to the bit."""
 
+import json
+
 import pytest
 
+from spec_examples.real_model import record
 from spec_examples.real_model.comparison import RunsDiffer, largest_difference, require_same
 from spec_examples.real_model.experiments import (
     WITHOUT_BATCHED_GUARD,
@@ -62,6 +65,13 @@ def test_the_model_says_something(tiny):
     assert len(samples) == 7 * 1920
     assert len(set(samples)) > 1000  # of 13,440, in bfloat16
     assert 0.1 < max(samples) < 1
+
+
+def test_what_pages_show_is_what_is_observed(laboratory):
+    written = json.loads(record.FILE.read_text(encoding="utf-8"))
+    assert record.comparable(record.observe(laboratory)) == record.comparable(written), (
+        "write it anew, and read the difference: .venv-e2e/bin/python -m spec_examples.real_model.record"
+    )
 
 
 def test_without_the_batched_guard_the_tail_is_overwritten(tiny):
