@@ -129,6 +129,8 @@ class Reader(HTMLParser):
 
     def handle_data(self, data: str) -> None:
         """Text belongs to every element around it whose text is wanted."""
+        if any("headerlink" in element.classes for element in self._open):
+            return  # the mark beside a heading that links to it
         for element in self._open:
             if element.text is not None:
                 element.text.append(data)

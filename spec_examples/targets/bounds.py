@@ -6,6 +6,8 @@ import os
 import resource
 from dataclasses import dataclass
 
+from spec_examples.targets.errors import TargetUnavailable
+
 
 @dataclass(frozen=True)
 class Bounds:
@@ -36,7 +38,7 @@ def limit_this_process(memory_mib: int, file_mib: int) -> None:
 def from_environment() -> Bounds:
     """The bounds; ``PHASE_CONTRACT_START_S``, ``…_SCENARIO_S``, ``…_MEMORY_MIB`` and ``…_FILE_MIB`` may change each.
 
-    Raises ``ValueError`` for what is not a positive number.
+    Raises ``TargetUnavailable`` for what is not a positive number.
     """
     chosen: dict[str, float] = {}
     for name, kind in (("start_s", float), ("scenario_s", float), ("memory_mib", int), ("file_mib", int)):
@@ -47,7 +49,7 @@ def from_environment() -> Bounds:
         try:
             chosen[name] = kind(text)
         except ValueError as error:
-            raise ValueError(f"{variable}={text!r}: write a number") from error
+            raise TargetUnavailable(f"{variable}={text!r}: write a number") from error
         if not chosen[name] > 0:
-            raise ValueError(f"{variable}={text!r}: write a number above zero")
+            raise TargetUnavailable(f"{variable}={text!r}: write a number above zero")
     return Bounds(**chosen)  # type: ignore[arg-type]
