@@ -85,14 +85,14 @@ class Worker:
             self._ready[runner] = answer.ready
         return self._ready[runner]
 
-    def run(self, scenario: Scenario, runner: str) -> Trace:
-        """The trace of ``scenario`` on ``runner``.
+    def run(self, scenario: Scenario, runner: str, mutant: str = "") -> Trace:
+        """The trace of ``scenario`` on ``runner``, which has the defect called ``mutant`` meanwhile, if any.
 
         Raises ``TargetUnavailable`` where it could not be put to the runner, ``TargetFailed`` where the worker dies,
         hangs, runs out of memory or answers with something that is no trace.
         """
         self.wait_until_ready(runner)
-        answer = self._ask({"runner": runner, "scenario": scenario}, self.bounds.scenario_s)
+        answer = self._ask({"runner": runner, "scenario": scenario, "mutant": mutant}, self.bounds.scenario_s)
         if answer.failed is not None:
             raise TargetFailed(f"{self.name}: {answer.failed}")
         if answer.trace is None:

@@ -91,13 +91,13 @@ class Session:
         kept = _trace_file(scenario, target)
         return not self.live and kept is not None and kept.is_file()
 
-    def run(self, scenario: Scenario, target: Target | None = None) -> Trace:
-        """The trace of ``scenario`` on ``target`` (default: the installed AR runner).
+    def run(self, scenario: Scenario, target: Target | None = None, mutant: str = "") -> Trace:
+        """The trace of ``scenario`` on ``target`` (default: the installed AR runner), with the defect called ``mutant``.
 
         Raises ``TargetUnavailable`` where it cannot be asked, ``TargetFailed`` where it dies or hangs meanwhile.
         """
         target = target or Target(INSTALLED)
-        kept = _trace_file(scenario, target)
+        kept = None if mutant else _trace_file(scenario, target)
         if kept and not self.live and (trace := _read(kept)):
             return trace
         if _process_of(target) in self._together:
@@ -105,7 +105,7 @@ class Session:
             self._together.clear()
         worker = self._worker(target)
         try:
-            trace = worker.run(scenario, target.runner)
+            trace = worker.run(scenario, target.runner, mutant)
         except TargetUnavailable as error:
             self._give_up(target, worker, error)
             raise

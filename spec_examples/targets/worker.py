@@ -2,7 +2,8 @@
 
 ``python -m spec_examples.targets.worker`` answers on the standard output it was started with; whatever a runner and its
 libraries print goes to the standard error instead. A question names a runner, so that one import serves them all:
-``{"runner": "ar", "scenario": {…}}``, or without a scenario the runner's control. ``--control`` runs the control alone.
+``{"runner": "ar", "scenario": {…}}``, or without a scenario the runner's control. ``"mutant"`` names a known defect that
+the runner has meanwhile. ``--control`` runs the control alone.
 """
 
 from __future__ import annotations
@@ -128,6 +129,7 @@ def _serve(questions: TextIO, answers: TextIO) -> None:
     """
     import msgspec
 
+    from spec_examples.mutants.in_place import with_defect
     from spec_examples.scenario import Scenario
     from spec_examples.targets import drive
     from spec_examples.targets.engine import CannotRun
@@ -138,7 +140,8 @@ def _serve(questions: TextIO, answers: TextIO) -> None:
             if "scenario" not in question:
                 _answer(answers, {"ready": _control(question["runner"])})
                 continue
-            trace = drive.run(msgspec.convert(question["scenario"], Scenario), question["runner"])
+            with with_defect(question["runner"], question.get("mutant", "")):
+                trace = drive.run(msgspec.convert(question["scenario"], Scenario), question["runner"])
             if _out_of_memory(trace.error):
                 _answer(answers, {"failed": f"out of memory: {trace.error}"})
                 return

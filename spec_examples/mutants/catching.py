@@ -1,0 +1,154 @@
+"""Which examples catch a defect: the pages of the contract, executed on a runner that has it.
+
+An example catches a defect where it goes red and is not red on the runner as it is; where that runner is known to break
+promises, it also does where it names a clause that it does not name there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Literal
+
+from spec_examples.conformance.known import known
+from spec_examples.execution.page import PageExecution
+from spec_examples.execution.result import Result
+from spec_examples.execution.tables import ROUTING
+from spec_examples.markdown import Example, Page, read
+from spec_examples.mutants.beyond_pages import failing
+from spec_examples.mutants.mutant import Mutant
+from spec_examples.mutants.needs import needs
+from spec_examples.mutants.session import DefectSession, Traces
+from spec_examples.probing import SPLIT_PROMPT
+from spec_examples.targets import Session, Target, TargetUnavailable
+
+State = Literal["caught", "passed", "not-measurable", "not-applicable-here"]
+
+RED = ("failed", "error")
+
+
+@dataclass(frozen=True)
+class Catch:
+    """What came of one defect.
+
+    ``by`` are the ids of the examples that caught it, in the order in which they were executed; ``clauses`` those that
+    they named. ``message`` says why there are none: the divergence that hides it, or which edit does not apply.
+    """
+
+    mutant: Mutant
+    state: State
+    by: tuple[str, ...] = ()
+    clauses: tuple[str, ...] = ()
+    message: str = ""
+
+
+class Hunt:
+    """The examples of ``pages``, executed on ``target`` as it is and with each of its known defects.
+
+    ``session`` runs everything in the one process that has imported the runner.
+    """
+
+    def __init__(self, pages: Iterable[Path], session: Session, target: Target) -> None:
+        self.session, self.target = session, target
+        self.pages = [read(path) for path in pages]
+        self.hidden = known(session.environment(target).vllm_omni, target.runner)
+        self.control: dict[str, Result] = {}
+        """What came of each example that asks the target, on the runner as it is."""
+        self.red: list[Result] = []
+        """The examples that are red without any defect, and so say nothing of one."""
+        self._others: Traces = {}
+
+    def run_control(self) -> None:
+        """Execute all examples on the runner as it is; nothing may be red where it is not known to break promises."""
+        for page in self.pages:
+            session = DefectSession(self.session, self.target, "", self._others)
+            execution = PageExecution(page, session, self.target)
+            for example in page.examples:
+                if example.kind == "admonition" or example.exempt:
+                    continue
+                before = len(execution.context.made)
+                result = _evaluated(execution, example)
+                asked = {made.target for made in execution.context.made[before:]}
+                outside = example.parent is not None  # of a claim about other releases
+                if result.outcome in RED and not self.hidden:
+                    self.red += [] if outside else [result]
+                elif not asked or self.target in asked:
+                    self.control[example.id] = result
+
+    def hunt(self, mutant: Mutant, *, all_examples: bool = False) -> Catch:
+        """Execute examples with ``mutant`` in the runner, until one catches it or, on demand, all of them."""
+        session = DefectSession(self.session, self.target, mutant.name, self._others)
+        try:
+            session.run(SPLIT_PROMPT, self.target)
+        except TargetUnavailable as error:
+            return Catch(mutant, "not-applicable-here", message=str(error))
+        if self.hidden.keys() >= set(mutant.clauses):
+            ids = sorted({self.hidden[clause].id for clause in mutant.clauses})
+            breaks = " and ".join(mutant.clauses)
+            return Catch(mutant, "not-measurable", message=f"the runner breaks {breaks} as it is: {', '.join(ids)}")
+        found: list[str] = []
+        clauses: dict[str, None] = {}
+        for example, named in self._catches(mutant, session):
+            found.append(example)
+            clauses |= dict.fromkeys(named)
+            if not all_examples:
+                break
+        return Catch(mutant, "caught" if found else "passed", tuple(found), tuple(clauses))
+
+    def _catches(self, mutant: Mutant, session: DefectSession) -> Iterator[tuple[str, tuple[str, ...]]]:
+        """What catches it, with the clauses that it names, or those of its section where it names none of the defect's.
+
+        Where no example does, the cases of the conformance suite are asked.
+        """
+        executions = {page.path: PageExecution(page, session, self.target) for page in self.pages}
+        caught = False
+        for page, example in self._in_order(mutant):
+            result = _evaluated(executions[page.path], example)
+            if self._is_catch(example, result):
+                caught = True
+                section = () if set(result.clauses) & set(mutant.clauses) else example.clauses
+                yield example.id, (*result.clauses, *section)
+        if not caught:
+            for case, broken in failing(session, self.target).items():
+                named = broken - self._failing_without_defect.get(case, set())
+                if named:
+                    yield f"suite: {case}", tuple(sorted(named))
+
+    @cached_property
+    def _failing_without_defect(self) -> dict[str, set[str]]:
+        return failing(DefectSession(self.session, self.target, "", self._others), self.target)
+
+    def _in_order(self, mutant: Mutant) -> list[tuple[Page, Example]]:
+        """Cheap and telling first: rows of each kind, sections that state a clause of the defect, then the rest."""
+        pairs = [(page, example) for page in self.pages for example in page.examples if example.id in self.control]
+        kinds: dict[tuple[str, ...], str] = {}
+        for _, example in pairs:
+            if example.header == ROUTING:
+                kinds.setdefault(example.cells[3:], example.id)
+        telling = set(kinds.values()) if any(c.startswith(("ROUTE", "HOOK-2")) for c in mutant.clauses) else set()
+        wanted = set(mutant.clauses)
+
+        def rank(pair: tuple[Page, Example]) -> tuple[bool, bool, bool]:
+            page, example = pair
+            return example.id not in telling, not wanted & set(example.clauses), not wanted & page.clauses.keys()
+
+        return sorted(pairs, key=rank)
+
+    def _is_catch(self, example: Example, result: Result) -> bool:
+        if result.outcome not in RED:
+            return False
+        control = self.control[example.id]
+        return control.outcome == "passed" or not set(result.clauses) <= set(control.clauses)
+
+
+def _evaluated(execution: PageExecution, example: Example) -> Result:
+    """The result of an example, executed behind the blocks of which it needs something, and no others."""
+    needed = needs(execution.page, example)
+    for statement in needed.imports:
+        exec(statement, execution.namespace)
+    for each in (*needed.blocks, example):
+        if each.id not in execution.results:
+            execution.results[each.id] = execution.attempt(each, lambda each=each: execution.execute(each))  # type: ignore[misc]
+    return execution.results[example.id]

@@ -1,0 +1,84 @@
+"""Every known defect turns an example of the contract red, on the installed runner."""
+
+import importlib.util
+import shutil
+from pathlib import Path
+
+import pytest
+
+from spec_examples.contract.clauses import PROMISES
+from spec_examples.mutants import MUTANTS, Mutant, mutants_of
+from spec_examples.mutants.catching import Hunt
+from spec_examples.probing import SPLIT_PROMPT
+from spec_examples.targets import Session, Target, TargetUnavailable
+
+SHARED, V2 = mutants_of("ar"), mutants_of("v2")
+
+IN_ANOTHER_SECTION = {"batched-updates-dropped", "scalar-updates-dropped"}
+"""Caught by the two models of the hooks page, which keep state of their own: ROUTE-6 refers to them."""
+
+BEYOND_PAGES = {"prompt-len-latched", "batched-updates-reversed"}
+"""Caught by the conformance suite, or by a case of its own, and by no example of a page."""
+
+
+def name(mutant: Mutant) -> str:
+    return mutant.name
+
+
+@pytest.mark.parametrize("mutant", SHARED, ids=name)
+def test_a_defect_of_the_shared_runner_is_caught(mutant: Mutant, shared_runner: Hunt) -> None:
+    catch = shared_runner.hunt(mutant)
+    assert catch.state == "caught", catch.message
+    if mutant.name not in IN_ANOTHER_SECTION:
+        assert set(catch.clauses) & set(mutant.clauses)
+    assert catch.by[0].startswith("suite: ") == (mutant.name in BEYOND_PAGES)
+
+
+@pytest.mark.parametrize("mutant", V2, ids=name)
+def test_a_defect_of_model_runner_v2_is_caught_or_hidden(mutant: Mutant, model_runner_v2: Hunt) -> None:
+    catch = model_runner_v2.hunt(mutant)
+    hidden = model_runner_v2.hidden.keys() >= set(mutant.clauses)
+    assert catch.state == ("not-measurable" if hidden else "caught"), catch.message
+    assert hidden or set(catch.clauses) & set(mutant.clauses)
+
+
+def test_nothing_is_red_without_a_defect(shared_runner: Hunt) -> None:
+    assert [result.id for result in shared_runner.red] == []
+
+
+def test_there_are_forty_of_the_shared_runner_and_some_for_every_promise() -> None:
+    assert len(SHARED) >= 40
+    assert [p for p in PROMISES if not any(p in mutant.clauses for mutant in SHARED)] == []
+    assert all(set(mutant.clauses) <= set(PROMISES) for mutant in MUTANTS.values())
+
+
+def test_the_runner_is_itself_again_after_each_run(session: Session) -> None:
+    before = session.run(SPLIT_PROMPT)
+    for mutant in ("boundary-late", "codes-not-stored", "stored-values-appended"):
+        assert session.run(SPLIT_PROMPT, mutant=mutant) != before
+        assert session.run(SPLIT_PROMPT) == before
+
+
+def test_an_edited_copy_of_the_runner_behaves_as_the_edit_in_memory(session: Session, tmp_path: Path) -> None:
+    installed = importlib.util.find_spec("vllm_omni")
+    assert installed is not None
+    assert installed.origin is not None
+    copy = tmp_path / "vllm_omni"
+    shutil.copytree(Path(installed.origin).parent, copy, ignore=shutil.ignore_patterns("__pycache__"))
+    runner = copy / "worker" / "gpu_model_runner.py"
+    guard = "if self.has_talker_mtp and span_len == 1 and not is_prefill:"
+    source = runner.read_text(encoding="utf-8")
+    assert source.count(guard) == 1
+    runner.write_text(source.replace(guard, "if self.has_talker_mtp and span_len == 1:"), encoding="utf-8")
+    on_disk = session.run(SPLIT_PROMPT, Target(str(tmp_path)))
+    in_memory = session.run(SPLIT_PROMPT, mutant="scalar-guard-dropped")
+    assert on_disk.steps == in_memory.steps != session.run(SPLIT_PROMPT).steps
+
+
+@pytest.mark.parametrize(
+    ("runner", "mutant", "said"),
+    [("ar", "no-such-defect", "no defect is called"), ("ar", "v2-flag-int", "has no run_preprocess")],
+)
+def test_a_defect_that_cannot_be_put_in_is_reported(session: Session, runner: str, mutant: str, said: str) -> None:
+    with pytest.raises(TargetUnavailable, match=said):
+        session.run(SPLIT_PROMPT, Target(runner=runner), mutant)
