@@ -198,3 +198,7 @@ def _validate_step(number: int, step: tuple[Row, ...]) -> None:
             raise InvalidScenario(f"a span of {row.span}; the scheduler gives a row at least one token")
         if max(row.prompt_len, row.computed + row.span) > MAX_LEN:
             raise InvalidScenario(f"row ({row.prompt_len}, {row.computed}, {row.span}) exceeds {MAX_LEN} tokens")
+
+
+CONTROL = Scenario(talker="scalar-no-mtp", requests=(Request(prompt_len=2, max_tokens=1),))
+"""The smallest run that a runner has to finish before anything is judged: one two-token prefill without MTP."""

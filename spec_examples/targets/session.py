@@ -13,7 +13,7 @@ from importlib import metadata
 from pathlib import Path
 from types import TracebackType
 
-from spec_examples.scenario import STUB_TALKERS, Scenario, Source
+from spec_examples.scenario import CONTROL, STUB_TALKERS, Scenario, Source
 from spec_examples.targets import catalogue, install
 from spec_examples.targets.bounds import Bounds, from_environment
 from spec_examples.targets.client import Worker
@@ -68,7 +68,13 @@ class Session:
         self._workers.clear()
 
     def start(self, targets: Iterable[Target]) -> None:
-        """Start workers that will be needed, without waiting for them: imports run side by side."""
+        """Start workers that will be needed, without waiting for them: imports run side by side.
+
+        A published release whose control is kept was asked before, and may need none.
+        """
+        self._start_all(target for target in targets if not self.is_recorded(CONTROL, target))
+
+    def _start_all(self, targets: Iterable[Target]) -> None:
         for target in targets:
             with contextlib.suppress(TargetUnavailable):
                 self._worker(target)
@@ -78,13 +84,18 @@ class Session:
         self._together |= {_process_of(target) for target in targets} - self._workers.keys()
 
     def environment(self, target: Target) -> Environment:
-        """What runs there. Raises ``TargetUnavailable``."""
+        """What runs there, from the kept control of a published release if there is one. Raises ``TargetUnavailable``."""
+        if self.is_recorded(CONTROL, target):
+            return self.run(CONTROL, target).environment
         worker = self._worker(target)
         try:
-            return worker.wait_until_ready(target.runner)
+            environment = worker.wait_until_ready(target.runner)
         except TargetUnavailable as error:
             self._give_up(target, worker, error)
             raise
+        if _trace_file(CONTROL, target):
+            self.run(CONTROL, target)
+        return environment
 
     def is_recorded(self, scenario: Scenario, target: Target) -> bool:
         """Whether ``run`` would need no process."""
@@ -92,7 +103,9 @@ class Session:
         return not self.live and kept is not None and kept.is_file()
 
     def run(self, scenario: Scenario, target: Target | None = None, mutant: str = "") -> Trace:
-        """The trace of ``scenario`` on ``target`` (default: the installed AR runner), with the defect called ``mutant``.
+        """The trace of ``scenario`` on ``target`` (default: the installed AR runner).
+
+        ``mutant`` names a known defect that the runner has meanwhile.
 
         Raises ``TargetUnavailable`` where it cannot be asked, ``TargetFailed`` where it dies or hangs meanwhile.
         """
@@ -101,7 +114,7 @@ class Session:
         if kept and not self.live and (trace := _read(kept)):
             return trace
         if _process_of(target) in self._together:
-            self.start(self._together)
+            self._start_all(self._together)
             self._together.clear()
         worker = self._worker(target)
         try:

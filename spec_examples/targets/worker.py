@@ -2,8 +2,8 @@
 
 ``python -m spec_examples.targets.worker`` answers on the standard output it was started with; whatever a runner and its
 libraries print goes to the standard error instead. A question names a runner, so that one import serves them all:
-``{"runner": "ar", "scenario": {…}}``, or without a scenario the runner's control. ``"mutant"`` names a known defect that
-the runner has meanwhile. ``--control`` runs the control alone.
+``{"runner": "ar", "scenario": {…}}``, or without a scenario the runner's control. ``"mutant"`` names a known defect
+that the runner has meanwhile. ``--control`` runs the control alone.
 """
 
 from __future__ import annotations
@@ -100,11 +100,11 @@ def _control(runner: str) -> dict[str, Any]:
     """The smallest run that a runner has to finish before anything is judged; what ran it."""
     import msgspec
 
-    from spec_examples.scenario import Request, Scenario
+    from spec_examples.scenario import CONTROL
     from spec_examples.targets import drive
     from spec_examples.targets.engine import CannotRun
 
-    trace = drive.run(Scenario(talker="scalar-no-mtp", requests=(Request(prompt_len=2, max_tokens=1),)), runner)
+    trace = drive.run(CONTROL, runner)
     if trace.error:
         raise CannotRun(f"the control (one two-token prefill without MTP) failed: {trace.error}")
     return msgspec.to_builtins(trace.environment)
