@@ -84,7 +84,7 @@ class Session:
         self._together |= {_process_of(target) for target in targets} - self._workers.keys()
 
     def environment(self, target: Target) -> Environment:
-        """What runs there, from the kept control of a published release if there is one. Raises ``TargetUnavailable``."""
+        """What runs there; a published release that was asked before is not started. Raises ``TargetUnavailable``."""
         if self.is_recorded(CONTROL, target):
             return self.run(CONTROL, target).environment
         worker = self._worker(target)
