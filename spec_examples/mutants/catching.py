@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Literal
 
 from spec_examples.conformance.known import known
+from spec_examples.execution.claims import is_claim
 from spec_examples.execution.page import PageExecution
 from spec_examples.execution.result import Result
 from spec_examples.execution.tables import ROUTING
@@ -27,6 +28,9 @@ from spec_examples.targets import Session, Target, TargetUnavailable
 State = Literal["caught", "passed", "not-measurable", "not-applicable-here"]
 
 RED = ("failed", "error")
+
+SHOWN_BY_ROWS = {"HOOK-2", "ROUTE-1", "ROUTE-2", "ROUTE-3", "ROUTE-4", "ROUTE-5"}
+"""Clauses that a row of the routing table may show, whatever its section states."""
 
 
 @dataclass(frozen=True)
@@ -71,7 +75,7 @@ class Hunt:
                 before = len(execution.context.made)
                 result = _evaluated(execution, example)
                 asked = {made.target for made in execution.context.made[before:]}
-                outside = example.parent is not None  # of a claim about other releases
+                outside = example.parent is not None and is_claim(page, example.parent)
                 if result.outcome in RED and not self.hidden:
                     self.red += [] if outside else [result]
                 elif not asked or self.target in asked:
@@ -121,18 +125,15 @@ class Hunt:
         return failing(DefectSession(self.session, self.target, "", self._others), self.target)
 
     def _in_order(self, mutant: Mutant) -> list[tuple[Page, Example]]:
-        """Cheap and telling first: rows of each kind, sections that state a clause of the defect, then the rest."""
+        """A row of each kind first, then the sections that state a clause of the defect, blocks before rows."""
         pairs = [(page, example) for page in self.pages for example in page.examples if example.id in self.control]
-        kinds: dict[tuple[str, ...], str] = {}
-        for _, example in pairs:
-            if example.header == ROUTING:
-                kinds.setdefault(example.cells[3:], example.id)
-        telling = set(kinds.values()) if any(c.startswith(("ROUTE", "HOOK-2")) for c in mutant.clauses) else set()
         wanted = set(mutant.clauses)
+        telling = _row_of_each_kind(example for _, example in pairs) if wanted & SHOWN_BY_ROWS else set()
 
-        def rank(pair: tuple[Page, Example]) -> tuple[bool, bool, bool]:
+        def rank(pair: tuple[Page, Example]) -> tuple[bool, bool, bool, bool]:
             page, example = pair
-            return example.id not in telling, not wanted & set(example.clauses), not wanted & page.clauses.keys()
+            states, home = wanted & set(example.clauses), wanted & page.clauses.keys()
+            return example.id not in telling, not states, example.header == ROUTING, not home
 
         return sorted(pairs, key=rank)
 
@@ -141,6 +142,15 @@ class Hunt:
             return False
         control = self.control[example.id]
         return control.outcome == "passed" or not set(result.clauses) <= set(control.clauses)
+
+
+def _row_of_each_kind(examples: Iterable[Example]) -> set[str]:
+    """Of the routing table's rows, the first of each phase and eligibility."""
+    first: dict[tuple[str, ...], str] = {}
+    for example in examples:
+        if example.header == ROUTING:
+            first.setdefault(tuple(cell.split(" (")[0] for cell in example.cells[3:]), example.id)
+    return set(first.values())
 
 
 def _evaluated(execution: PageExecution, example: Example) -> Result:

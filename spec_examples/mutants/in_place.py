@@ -8,6 +8,7 @@ import inspect
 import textwrap
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from types import FunctionType
 from typing import Any
 
@@ -47,6 +48,7 @@ def mutated(runner: type, mutant: Mutant) -> Iterator[None]:
         setattr(owner, mutant.method, original)
 
 
+@cache
 def edited(method: Any, mutant: Mutant) -> Any:
     """``method``, a function or static method as it stands in its class, made anew from its edited source.
 

@@ -117,10 +117,19 @@ def _as_json(catches: Sequence[Catch], red: Sequence[Result], environment: Envir
     return json.dumps(report, indent=2, ensure_ascii=False) + "\n"
 
 
+def _by_page(ids: Sequence[str]) -> list[str]:
+    """Ids with the lines of one page together: ``docs/contract/routing.md:16 25 87``."""
+    lines: dict[str, list[str]] = {}
+    for each in ids:
+        page, _, line = each.rpartition(":")
+        lines.setdefault(page, []).append(line)
+    return [f"{page}:{' '.join(sorted(found, key=lambda line: (len(line), line)))}" for page, found in lines.items()]
+
+
 def _print(catches: Sequence[Catch], red: Sequence[Result], environment: Environment, stream: TextIO) -> None:
     table = Table("defect", "breaks", "caught by", "what was done")
     for catch in catches:
-        by = "\n".join(catch.by) or catch.state
+        by = "\n".join(_by_page(catch.by)) or catch.state
         table.add_row(catch.mutant.name, " ".join(catch.mutant.clauses), by, catch.mutant.what)
     Console(file=stream, width=200, highlight=False).print(table)
     for catch in catches:

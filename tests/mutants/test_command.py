@@ -1,0 +1,78 @@
+"""``phase-contract mutants``, as a person or a machine calls it."""
+
+import io
+import json
+
+import pytest
+
+from spec_examples.gate.cli import main
+from spec_examples.running import Context
+from spec_examples.scenario import Scenario
+from spec_examples.targets import Session, Target
+from spec_examples.trace import Trace
+
+
+def mutants(session: Session, *arguments: str, target: Target | None = None) -> tuple[int, str]:
+    out = io.StringIO()
+    status = main(["mutants", *arguments], stdout=out, context=Context(session, target or Target()))
+    return status, out.getvalue()
+
+
+def test_json_names_the_examples_and_the_clauses(session: Session) -> None:
+    status, out = mutants(session, "boundary-late", "codes-reversed", "--format", "json")
+    report = json.loads(out)
+    assert status == 0
+    assert report["red_without_defect"] == []
+    assert [(one["name"], one["state"], len(one["by"])) for one in report["mutants"]] == [
+        ("boundary-late", "caught", 1),
+        ("codes-reversed", "caught", 1),
+    ]
+    assert report["mutants"][0]["by"][0].startswith("docs/contract/fields.md:")
+    assert "FIELD-3" in report["mutants"][0]["clauses"]
+
+
+def test_all_names_every_example(session: Session) -> None:
+    _, out = mutants(session, "flag-int", "--all", "--format", "json")
+    by = json.loads(out)["mutants"][0]["by"]
+    assert len(by) > 20
+    assert len(by) == len(set(by))
+    assert any(each.startswith("docs/contract/fields.md:") for each in by)
+
+
+def test_the_table_ends_with_the_counts(session: Session) -> None:
+    status, out = mutants(session, "v2-tail-not-written", "v2-flag-int", target=Target(runner="v2"))
+    assert status == 0
+    assert out.splitlines()[-1].startswith("2 defects: 1 caught, 1 not-measurable (vLLM-Omni ")
+
+
+def test_a_defect_that_passes_ends_with_1(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
+    run = Session.run
+    monkeypatch.setattr(Session, "run", lambda self, scenario, target=None, mutant="": run(self, scenario, target))
+    status, out = mutants(session, "boundary-late")
+    assert status == 1
+    assert "boundary-late: FIELD-3 passed: no example of the contract's pages goes red" in out
+
+
+def test_an_edit_that_does_not_apply_ends_with_1(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
+    def run(self: Session, scenario: Scenario, target: Target | None = None, mutant: str = "") -> Trace:
+        return original(self, scenario, target, mutant and "v2-flag-int")
+
+    original = Session.run
+    monkeypatch.setattr(Session, "run", run)
+    status, out = mutants(session, "boundary-late")
+    assert status == 1
+    assert "boundary-late: FIELD-3 not-applicable-here: " in out
+    assert "has no run_preprocess" in out
+
+
+def test_an_unknown_name_is_one_line(session: Session, capsys: pytest.CaptureFixture[str]) -> None:
+    status, out = mutants(session, "no-such-defect")
+    assert (status, out) == (2, "")
+    said = capsys.readouterr().err
+    assert said.startswith("phase-contract: no defect is called 'no-such-defect'; ")
+    assert said.count("\n") == 1
+
+
+def test_help_shows_examples(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["mutants", "--help"]) == 0
+    assert "phase-contract mutants boundary-late" in capsys.readouterr().out
