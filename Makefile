@@ -44,7 +44,7 @@ lint: environment ## ruff and mypy
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 
-ci: lint test site ## all that has to be green; old releases are run, not recalled
+ci: lint test site e2e ## all that has to be green; old releases are run, not recalled
 	$(BIN)/phase-contract check --live
 
 clean: ## remove what was built, and keep .venv
