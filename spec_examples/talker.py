@@ -171,6 +171,27 @@ class OverwritingBatchedTalker(BatchedTalker, OverwritingScalarTalker):
         return *result, [{**update, **WRONG_KEYS} for update in updates]
 
 
+class FillingTalker(BatchedTalker):
+    """A talker that writes every other row of a step itself, where the runner lets it (since vLLM-Omni 0.32.0rc1).
+
+    Elsewhere ``preprocess_batch`` is handed no buffers, and all of its rows go to the per-row hooks.
+    """
+
+    preprocess_batch_fills_rows = True
+
+    def preprocess_batch(
+        self, *, req_ids: list[str], model_intermediate_buffer: dict[str, Any], device: Any = None, **layout: Any
+    ) -> list[str]:
+        """Write the second, fourth, … row into ``inputs_embeds`` ``[tokens, HIDDEN]``; their requests out."""
+        if "inputs_embeds" not in layout:
+            return []
+        filled = list(zip(req_ids, layout["token_offsets"], layout["num_scheduled_tokens"], strict=True))[1::2]
+        for request, start, span in filled:
+            ids = layout["input_ids"][start : start + span]
+            layout["inputs_embeds"][start : start + span] = self._rows(PREPROCESS, ids, {"request_id": request})
+        return [request for request, _, _ in filled]
+
+
 STUBS = {
     "scalar": ScalarTalker,
     "batched": BatchedTalker,

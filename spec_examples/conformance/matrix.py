@@ -1,30 +1,42 @@
-"""Run the suite on targets and judge it: every clause on every release and runner."""
+"""Judge every clause on every release and runner: read what is recorded and valid, run or read what is not."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from packaging.version import Version
+
+from spec_examples.conformance import by_reading
 from spec_examples.conformance import record as recorded
 from spec_examples.conformance.known import known
 from spec_examples.conformance.record import Record
 from spec_examples.conformance.suite import SUITE
 from spec_examples.conformance.verdicts import judge_target
 from spec_examples.targets import Session, Target, TargetFailed, TargetUnavailable, catalogue
+from spec_examples.targets.reading import read_release
 from spec_examples.trace import Trace
 
-MATRIX_RUNNERS = ("ar", "generation", "v2")
-V2_SINCE = "0.30.0rc1"
+MATRIX_RUNNERS = ("ar", "generation", "v2", "npu", "xpu")
+SINCE = {"v2": "0.30.0rc1", "xpu": "0.14.0"}
+"""The first published release that has a runner, where it is not the first of all."""
 
 
 @dataclass(frozen=True)
 class Wanted:
-    """One target of the matrix."""
+    """One target of the matrix: a release, and the name of a runner."""
 
     vllm_omni: str
     runner: str
+
+    @property
+    def how(self) -> str:
+        """Whether it is run here, or its source read."""
+        release = catalogue.release(self.vllm_omni)
+        read = self.runner in by_reading.PLATFORMS or (release is not None and release.how == "read")
+        return "read" if read else "run"
 
 
 def wanted(releases: Iterable[str] = (), runners: Iterable[str] = (), shard: tuple[int, int] = (1, 1)) -> list[Wanted]:
@@ -32,69 +44,79 @@ def wanted(releases: Iterable[str] = (), runners: Iterable[str] = (), shard: tup
 
     Raises ``TargetUnavailable`` for a release that is not in the catalogue.
     """
-    from packaging.version import Version
-
-    chosen = list(releases) or [release.vllm_omni for release in catalogue.releases()]
+    chosen = list(dict.fromkeys(releases)) or [release.vllm_omni for release in catalogue.releases()]
     for version in chosen:
         if catalogue.release(version) is None:
-            raise TargetUnavailable(f"release {version} is not in the catalogue")
+            known = ", ".join(release.vllm_omni for release in catalogue.releases())
+            raise TargetUnavailable(f"release {version} is not in the catalogue, which has {known}")
     index, count = shard
-    targets = []
-    for version in chosen[index - 1 :: count]:
-        for runner in runners or MATRIX_RUNNERS:
-            if runner != "v2" or Version(version) >= Version(V2_SINCE):
-                targets.append(Wanted(version, runner))
-    return targets
+    return [
+        Wanted(version, runner)
+        for version in sorted(chosen, key=Version)[index - 1 :: count]
+        for runner in runners or MATRIX_RUNNERS
+        if Version(version) >= Version(SINCE.get(runner, "0"))
+    ]
 
 
-def stale(target: Wanted) -> Record | None:
-    """The valid record of ``target`` judged anew, or ``None`` where it has to be run."""
+def valid(target: Wanted) -> Record | None:
+    """The valid record of ``target`` judged anew, or ``None`` where there is none."""
     path = recorded.RESULTS / f"{target.vllm_omni}-{target.runner}.toml"
     if not path.is_file():
         return None
     try:
         record = recorded.read(path)
-        return None if record.is_stale else rejudged(record)
+        return None if record.is_stale or record.how != target.how else rejudged(record)
     except ValueError:
         return None
 
 
 def rejudged(record: Record) -> Record:
-    """The record with cells from today's judges. A target that was not run keeps what was written."""
-    if record.how != "run" or not record.traces_path.is_file():
-        return record
-    from dataclasses import replace
+    """The record with cells from today's judges. A target that could not be run keeps what was written.
 
+    Raises ``ValueError`` where its traces are missing or damaged.
+    """
+    if record.how == "read":
+        return replace(record, cells=by_reading.judge(record.source))
+    if not record.environment.runner:
+        return record
     return replace(record, cells=judge_target(recorded.traces_of(record)))
 
 
-def run_release(version: str, runners: Iterable[str], say: Callable[[str], None]) -> list[Record]:
-    """Every runner of one release, in one session. A runner that cannot be run costs its own cells only."""
-    release = catalogue.release(version)
-    records = []
-    with Session(live=True, say=say) as session:
-        for runner in runners:
-            if release is not None and release.how == "read":
-                records.append(recorded.unrunnable(version, runner, "read", "not run: it does not import here"))
-                continue
-            say(f"vLLM-Omni {version}, runner {runner}")
-            records.append(_run(session, version, runner))
-    return records
+def judge_runner(session: Session, target: Target) -> Record:
+    """The record of a target: the whole suite, put to it in one process.
 
-
-def _run(session: Session, version: str, runner: str) -> Record:
-    target, traces = Target(version, runner), {}
+    A runner that stops costs its own cells only: failed once its control had finished, else not runnable.
+    """
+    traces: dict[str, Trace] = {}
     try:
-        session.environment(target)
+        environment = session.environment(target)
     except TargetUnavailable as error:
-        return recorded.unrunnable(version, runner, "run", str(error))
+        return recorded.unrunnable(target.vllm_omni, target.runner, str(error))
     for case in SUITE:
         for scenario in case.scenarios:
             try:
                 traces[scenario.digest] = session.run(scenario, target)
             except (TargetFailed, TargetUnavailable) as error:
-                traces[scenario.digest] = Trace(error=str(error))
-    return recorded.record_of(version, runner, traces)
+                traces[scenario.digest] = Trace(environment=environment, error=str(error))
+    version = target.vllm_omni if target.is_release else environment.vllm_omni
+    return recorded.record_of(version, target.runner, traces)
+
+
+def renew(version: str, runners: Iterable[Wanted], say: Callable[[str], None]) -> list[Record]:
+    """A new record for each runner of one release: run in one session, or read."""
+    records = []
+    with Session(live=True, say=say) as session:
+        for wanted in runners:
+            say(f"vLLM-Omni {version}, runner {wanted.runner}")
+            if wanted.how == "run":
+                records.append(judge_runner(session, Target(version, wanted.runner)))
+                continue
+            try:
+                found = by_reading.of(wanted.runner, read_release(version, say))
+                records.append(recorded.record_of_source(version, wanted.runner, found))
+            except TargetUnavailable as error:
+                records.append(recorded.unrunnable(version, wanted.runner, str(error)))
+    return records
 
 
 def run_all(
@@ -104,18 +126,21 @@ def run_all(
     say: Callable[[str], None] = lambda _: None,
     done: Callable[[Record], None] = lambda _: None,
 ) -> list[Record]:
-    """A record for every target: read where it is valid, else run, as many releases at once as there are cores."""
+    """A record for every target: the committed one where it is valid, else a new one.
+
+    As many releases at once as there are cores.
+    """
     records: dict[Wanted, Record] = {}
     if not live:
-        records = {target: record for target in targets if (record := stale(target)) is not None}
+        records = {target: record for target in targets if (record := valid(target)) is not None}
         for record in records.values():
             done(record)
-    missing: dict[str, list[str]] = {}
+    missing: dict[str, list[Wanted]] = {}
     for target in targets:
         if target not in records:
-            missing.setdefault(target.vllm_omni, []).append(target.runner)
+            missing.setdefault(target.vllm_omni, []).append(target)
     with ThreadPoolExecutor(max_workers=os.cpu_count() or 1) as pool:
-        for found in pool.map(lambda item: run_release(item[0], item[1], say), missing.items()):
+        for found in pool.map(lambda item: renew(item[0], item[1], say), missing.items()):
             for record in found:
                 records[Wanted(record.vllm_omni, record.runner)] = record
                 done(record)

@@ -1,7 +1,7 @@
 """Recorded results: one small text file a target to read in a diff, and beside it the traces that it was judged on.
 
-Results are judged anew whenever they are read. A record is valid as long as the packages, the suite, the talker and
-the harness are what it was made with.
+Results are judged anew whenever they are read. A record of a run is valid as long as the packages, the suite, the
+talker and the harness are what it was made with; one of what was read, as long as the packages and the reader are.
 """
 
 from __future__ import annotations
@@ -10,18 +10,24 @@ import gzip
 import hashlib
 import json
 import os
+import re
 import tempfile
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import date
+from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
-from spec_examples.conformance import suite
+from spec_examples.conformance import by_reading, suite
 from spec_examples.conformance.verdicts import Cell, form, judge_target
+from spec_examples.contract.clauses import CLAUSES
+from spec_examples.scenario import Scenario
 from spec_examples.targets import catalogue
+from spec_examples.targets.reading import Definition, Guard, ReadRunner
 from spec_examples.targets.session import harness_digest
 from spec_examples.trace import Environment, Trace
 
@@ -33,8 +39,9 @@ RESULTS = Path(__file__).with_name("results")
 class Record:
     """What one release's runner was seen to do.
 
-    ``how`` is ``run`` or ``read``. ``made_with`` holds SHA-256 digests of the packages' requirements, the suite and the
-    harness. ``route_form`` is the form of ROUTE-1 that it shows.
+    ``how`` is ``run`` or ``read``. ``made_with`` holds SHA-256 digests of the packages' requirements and of what made
+    the record. ``route_form`` is the form of ROUTE-1 that it shows. ``traces`` are by scenario digest; ``source`` is
+    what was read of each class.
     """
 
     vllm_omni: str
@@ -47,6 +54,7 @@ class Record:
     environment: Environment = field(default_factory=Environment)
     route_form: str = ""
     traces: dict[str, Trace] = field(default_factory=dict, compare=False, repr=False)
+    source: tuple[ReadRunner, ...] = ()
 
     @property
     def name(self) -> str:
@@ -66,27 +74,35 @@ class Record:
     @property
     def is_stale(self) -> bool:
         """Whether something that the traces depend on has changed since they were made."""
-        return self.made_with != ingredients(self.vllm_omni)
+        return self.made_with != ingredients(self.vllm_omni, self.how)
+
+    @property
+    def changed(self) -> str:
+        """Which of these changed since, in words; empty where the record is valid."""
+        now = ingredients(self.vllm_omni, self.how)
+        return ", ".join(name for name in now if self.made_with.get(name) != now[name])
 
 
-def ingredients(version: str) -> dict[str, str]:
+def ingredients(version: str, how: str) -> dict[str, str]:
     """What a record of ``version`` has to have been made with to be valid now."""
     release = catalogue.release(version)
-    packages = hashlib.sha256(release.requirements.encode()).hexdigest() if release else ""
-    return {"packages": packages, "suite": suite.digest(), "harness": harness_digest()}
+    packages = {"packages": hashlib.sha256(release.requirements.encode()).hexdigest() if release else ""}
+    if how == "read":
+        return {**packages, "reader": by_reading.digest()}
+    return {**packages, "suite": suite.digest(), "harness": harness_digest()}
 
 
 def record_of(version: str, runner: str, traces: Mapping[str, Trace]) -> Record:
     """The record of a run that has just been made."""
     release = catalogue.release(version)
-    environment = next((trace.environment for trace in traces.values()), Environment())
+    environment = next((trace.environment for trace in traces.values() if trace.environment.runner), Environment())
     return Record(
         vllm_omni=version,
         vllm=release.vllm if release else environment.vllm,
         runner=runner,
         how="run",
         recorded=date.today().isoformat(),
-        made_with=ingredients(version),
+        made_with=ingredients(version, "run"),
         cells=judge_target(traces),
         environment=environment,
         route_form=form(traces) or "",
@@ -94,37 +110,79 @@ def record_of(version: str, runner: str, traces: Mapping[str, Trace]) -> Record:
     )
 
 
-def unrunnable(version: str, runner: str, how: str, reason: str, cells: Mapping[str, Cell] | None = None) -> Record:
-    """The record of a target that could not be run, with the reason in every cell that was not read."""
+def record_of_source(version: str, runner: str, found: tuple[ReadRunner, ...]) -> Record:
+    """The record of a runner that has just been read."""
     release = catalogue.release(version)
-    blank = {clause: Cell(clause, "not-runnable", message=reason) for clause in judge_target({})}
     return Record(
         vllm_omni=version,
         vllm=release.vllm if release else "",
         runner=runner,
-        how=how,
+        how="read",
         recorded=date.today().isoformat(),
-        made_with=ingredients(version),
-        cells={**blank, **(cells or {})},
+        made_with=ingredients(version, "read"),
+        cells=by_reading.judge(found),
+        environment=Environment(runner=", ".join(each.name for each in found)),
+        source=found,
     )
 
 
-def write(record: Record) -> None:
-    """Both files, each whole or not at all."""
+def unrunnable(version: str, runner: str, reason: str) -> Record:
+    """The record of a target that could not be run, with the reason in every cell of a promise."""
+    release = catalogue.release(version)
+    cells = judge_target({})
+    for clause, each in CLAUSES.items():
+        if each.kind == "promise" or clause == "OWN-1":
+            cells[clause] = Cell(clause, "not-runnable", message=reason)
+    return Record(
+        vllm_omni=version,
+        vllm=release.vllm if release else "",
+        runner=runner,
+        how="run",
+        recorded=date.today().isoformat(),
+        made_with=ingredients(version, "run"),
+        cells=cells,
+    )
+
+
+def write(record: Record) -> bool:
+    """Both files, each whole or not at all. Whether anything but the date is new; if nothing is, they stay."""
     RESULTS.mkdir(exist_ok=True)
-    if record.traces:
-        lines = "".join(
-            json.dumps({"scenario": digest, "trace": json.loads(trace.to_json())}, sort_keys=True) + "\n"
-            for digest, trace in sorted(record.traces.items())
-        )
-        _replace(record.traces_path, gzip.compress(lines.encode(), mtime=0))
+    packed = _packed(record.traces)
+    if record.path.is_file() and (not packed or packed == content(record.traces_path)):
+        before = content(record.path).decode(errors="replace")
+        if _undated(before) == _undated(as_text(record)):
+            return False
+    if packed:
+        _replace(record.traces_path, packed)
     _replace(record.path, as_text(record).encode())
+    return True
+
+
+def _packed(traces: Mapping[str, Trace]) -> bytes:
+    """The content of a file of traces: equal traces give equal bytes."""
+    lines = "".join(
+        json.dumps({"scenario": digest, "trace": json.loads(trace.to_json())}, sort_keys=True) + "\n"
+        for digest, trace in sorted(traces.items())
+    )
+    return gzip.compress(lines.encode(), mtime=0) if lines else b""
+
+
+def content(path: Path) -> bytes:
+    """A file's bytes; none where it is not there."""
+    try:
+        return path.read_bytes()
+    except OSError:
+        return b""
+
+
+def _undated(text: str) -> str:
+    return re.sub(r"^recorded = .*$", "", text, flags=re.MULTILINE)
 
 
 def as_text(record: Record) -> str:
     """The text file: TOML, a line a clause, so that a change in behaviour is a line in a diff."""
     lines = [
-        "# Recorded by phase-contract matrix. What changes here is what changed in runner, suite or harness.",
+        "# Written by phase-contract matrix --record. A line that changes is a behaviour that changed.",
         f"vllm_omni = {_quoted(record.vllm_omni)}",
         f"vllm = {_quoted(record.vllm)}",
         f"runner = {_quoted(record.runner)}",
@@ -133,6 +191,8 @@ def as_text(record: Record) -> str:
         f"how = {_quoted(record.how)}",
         f"recorded = {_quoted(record.recorded)}",
         f"route_form = {_quoted(record.route_form)}",
+        f"torch = {_quoted(record.environment.torch)}",
+        f"python = {_quoted(record.environment.python)}",
         "",
         "[made_with]",
         *(f"{name} = {_quoted(value)}" for name, value in record.made_with.items()),
@@ -145,8 +205,52 @@ def as_text(record: Record) -> str:
         "",
         "[messages]",
         *(f"{cell.clause} = {_quoted(cell.message)}" for cell in record.cells.values() if cell.message),
+        *(line for runner in record.source for line in _source_lines(runner)),
     ]
     return "\n".join(lines) + "\n"
+
+
+def _source_lines(runner: ReadRunner) -> list[str]:
+    """What was read of one class."""
+    return [
+        "",
+        "[[source]]",
+        f"name = {_quoted(runner.name)}",
+        f"path = {_quoted(runner.path)}",
+        f"platform = {_quoted(runner.platform)}",
+        f"bases = {_list(runner.bases)}",
+        f"preprocess = {_place(runner.preprocess)}",
+        f"mtp = {_place(runner.mtp)}",
+        f"outside = {_list(runner.outside)}",
+        f"keys = {_list(runner.keys)}",
+        f"guards = {_list(f'{guard.line}: {guard.text}' for guard in runner.guards)}",
+        f"ask_for_prefill = {json.dumps([guard.asks_for_prefill for guard in runner.guards])}",
+    ]
+
+
+def _source(entry: dict[str, Any]) -> ReadRunner:
+    guards = [
+        (text.partition(": "), asks) for text, asks in zip(entry["guards"], entry["ask_for_prefill"], strict=True)
+    ]
+    return ReadRunner(
+        name=entry["name"],
+        path=entry["path"],
+        platform=entry["platform"],
+        bases=tuple(entry["bases"]),
+        outside=tuple(entry["outside"]),
+        keys=tuple(entry["keys"]),
+        guards=tuple(Guard(text, int(line), asks) for (line, _, text), asks in guards),
+        preprocess=Definition(*entry["preprocess"]) if entry["preprocess"] else None,
+        mtp=Definition(*entry["mtp"]) if entry["mtp"] else None,
+    )
+
+
+def _place(found: Definition | None) -> str:
+    return json.dumps([found.cls, found.path, found.line] if found else [])
+
+
+def _list(items: Iterable[str]) -> str:
+    return json.dumps(list(items), ensure_ascii=False)
 
 
 def read_all() -> list[Record]:
@@ -174,10 +278,18 @@ def read(path: Path) -> Record:
             recorded=data["recorded"],
             made_with=data["made_with"],
             cells=cells,
-            environment=Environment(runner=data["runner_class"], preprocess_from=data["producer"]),
+            environment=Environment(
+                vllm_omni=data["vllm_omni"],
+                vllm=data["vllm"],
+                torch=data["torch"],
+                python=data["python"],
+                runner=data["runner_class"],
+                preprocess_from=data["producer"],
+            ),
             route_form=data["route_form"],
+            source=tuple(_source(entry) for entry in data.get("source", ())),
         )
-    except (OSError, tomllib.TOMLDecodeError, KeyError) as error:
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise ValueError(f"{path.name}: not a recorded result: {error}") from error
 
 
@@ -190,6 +302,21 @@ def traces_of(record: Record) -> dict[str, Trace]:
     except (OSError, EOFError, msgspec.MsgspecError) as error:
         raise ValueError(f"{path.name}: not recorded traces: {error}") from error
     return {line.scenario: line.trace for line in loaded}
+
+
+def recorded_trace(version: str, runner: str, scenario: Scenario) -> Trace | None:
+    """The committed trace of a scenario on a release's runner; ``None`` where there is none that is valid."""
+    path = RESULTS / f"{version}-{runner}.toml"
+    return _valid_traces(path).get(scenario.digest) if path.is_file() else None
+
+
+@lru_cache(maxsize=4)
+def _valid_traces(path: Path) -> dict[str, Trace]:
+    try:
+        record = read(path)
+        return {} if record.is_stale or record.how != "run" else traces_of(record)
+    except ValueError:
+        return {}
 
 
 class _Line(msgspec.Struct):

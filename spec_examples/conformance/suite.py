@@ -10,6 +10,8 @@ from spec_examples.running import forced
 from spec_examples.scenario import Limits, Request, Row, Scenario
 
 HOOKS = ("scalar", "batched")
+WITHOUT_MTP = ("scalar-no-mtp", "batched-no-mtp")
+FILLING = "spec_examples.talker:FillingTalker"
 
 DESIGN_CASES = ((5, 0, 4), (5, 4, 1), (5, 5, 1), (5, 6, 1), (1, 0, 1), (5, 5, 2))
 """Prompt length, computed, span: the six rows with which the contract's routing table begins."""
@@ -27,12 +29,12 @@ class Case:
     compared: bool = False
 
 
-def _both(name: str, *requests: Request, limits: Limits) -> Case:
-    return Case(name, tuple(Scenario(hook, requests=requests, limits=limits) for hook in HOOKS), compared=True)
+def _both(name: str, *requests: Request, limits: Limits, talkers: tuple[str, ...] = HOOKS) -> Case:
+    return Case(name, tuple(Scenario(talker, requests=requests, limits=limits) for talker in talkers), compared=True)
 
 
-def _forced(name: str, *steps: list[Row]) -> Case:
-    return Case(name, tuple(forced(steps, hook) for hook in HOOKS), compared=True)
+def _forced(name: str, *steps: list[Row], talkers: tuple[str, ...] = HOOKS) -> Case:
+    return Case(name, tuple(forced(steps, talker) for talker in talkers), compared=True)
 
 
 SCHEDULED = (
@@ -48,6 +50,12 @@ SCHEDULED = (
         limits=Limits(budget=3, sequences=3, blocks=7),
     ),
     _both(
+        "replayed token by token",
+        Request(5, 8),
+        Request(5, 8),
+        limits=Limits(budget=8, blocks=6, long_prefill_threshold=1),
+    ),
+    _both(
         "an id that comes back",
         Request(11, 3, "long"),
         Request(3, 9, "again", aborts=4),
@@ -56,6 +64,22 @@ SCHEDULED = (
     ),
 )
 """Requests under the target's own scheduler."""
+
+NO_MTP = (
+    _both(
+        "split prompt without MTP",
+        Request(5, id="split"),
+        Request(1, id="single"),
+        limits=Limits(budget=4),
+        talkers=WITHOUT_MTP,
+    ),
+    _forced(
+        "rows without MTP",
+        [Row(5, 5, 1), Row(5, 4, 1), Row(5, 6, 1), Row(5, 7, 1)],
+        talkers=WITHOUT_MTP,
+    ),
+)
+"""What a model without ``talker_mtp`` gets: the form of ROUTE-1 is seen here."""
 
 FORCED = (
     *(_forced(f"row ({p}, {c}, {s})", *placements(p, c, s)) for p, c, s in DESIGN_CASES),
@@ -84,14 +108,54 @@ OVERWRITTEN = (
     ),
 )
 
-WITHOUT_MTP = (
+FILLED = (
     Case(
-        "without MTP",
-        tuple(forced([[Row(5, 5, 1), Row(5, 4, 1), Row(5, 6, 1), Row(5, 7, 1)]], f"{hook}-no-mtp") for hook in HOOKS),
+        "rows that the model fills",
+        (
+            Scenario(FILLING, requests=(Request(5), Request(1), Request(6)), limits=Limits(budget=4)),
+            forced(
+                [
+                    [Row(5, 5, 1), Row(5, 6, 1), Row(5, 4, 1), Row(5, 4, 1), Row(1, 0, 1), Row(4, 0, 3)],
+                    [Row(4, 0, 3, "chunk"), Row(1, 0, 1, "single"), Row(5, 5, 1, "decode"), Row(5, 5, 2, "long")],
+                ],
+                FILLING,
+            ),
+        ),
     ),
 )
+"""A talker that asks to write every other row itself, which 0.32.0rc1 and later let it do."""
 
-SUITE = (*SCHEDULED, *FORCED, *OVERWRITTEN, *WITHOUT_MTP)
+SUITE = (*SCHEDULED, *NO_MTP, *FORCED, *OVERWRITTEN, *FILLED)
+
+
+def case(name: str) -> Case | None:
+    """The case of that name."""
+    return next((each for each in SUITE if each.name == name), None)
+
+
+def in_words(scenario: Scenario) -> str:
+    """A scenario in one line, for a person."""
+    talker = scenario.talker if isinstance(scenario.talker, str) else scenario.talker.label
+    if scenario.steps:
+        steps = "; then ".join(
+            ", ".join(f"{row.request} ({row.prompt_len}, {row.computed}, {row.span})" for row in step)
+            for step in scenario.steps
+        )
+        return f"{talker}: rows {steps}"
+    requests = ", ".join(_request_in_words(request) for request in scenario.requests)
+    default = Limits()
+    limits = ", ".join(
+        f"{name.replace('_', ' ')} {getattr(scenario.limits, name)}"
+        for name in default.__dataclass_fields__
+        if name == "budget" or getattr(scenario.limits, name) != getattr(default, name)
+    )
+    return f"{talker}: requests {requests}; {limits}"
+
+
+def _request_in_words(request: Request) -> str:
+    when = f" before step {request.arrives}" if request.arrives else ""
+    ends = f", aborted before step {request.aborts}" if request.aborts is not None else ""
+    return f"{request.id} (prompt {request.prompt_len}, {request.max_tokens} to generate{when}{ends})"
 
 
 def digest() -> str:

@@ -4,20 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
-from spec_examples.conformance.suite import SUITE
+from spec_examples.conformance.suite import SUITE, Case
 from spec_examples.contract.clauses import CLAUSES
 from spec_examples.contract.judge import JUDGES, judge, route_form
 from spec_examples.contract.pair import judge_pair
+from spec_examples.contract.routing import RouteForm
 from spec_examples.contract.verdict import Verdict
 from spec_examples.scenario import Scenario
 from spec_examples.trace import Trace
 
 State = Literal["passed", "failed", "not-applicable", "not-runnable"]
 
-BATCHED = {"HOOK-2", "ROUTE-6"}
+BATCHED = ("HOOK-2", "ROUTE-6")
 """Clauses that speak of the batched hook alone."""
+
+SHARED_PRODUCER = "OmniGPUModelRunner"
+V2_PRODUCER = "OmniModelState"
 
 
 @dataclass(frozen=True)
@@ -30,65 +34,100 @@ class Cell:
     message: str = ""
 
 
+@dataclass(frozen=True)
+class _Shown:
+    """What one scenario of a case shows of a clause, and on what it stopped, if it did."""
+
+    case: str
+    verdict: Verdict
+    error: str | None = None
+
+
 def judge_target(traces: Mapping[str, Trace]) -> dict[str, Cell]:
     """A cell for every clause, from the suite's traces by scenario digest. A missing trace counts as not run."""
-    batched = any(
-        call.hook == "preprocess_decode_batch"
-        for trace in traces.values()
-        for step in trace.steps
-        for call in step.hooks
-    )
-    seen: dict[str, list[tuple[str, Verdict]]] = {clause: [] for clause in (*JUDGES, "ROUTE-6")}
-    raised: list[tuple[str, str]] = []
+    batched = any(_called_batched(trace) for trace in traces.values())
+    shown: dict[str, list[_Shown]] = {clause: [] for clause in (*JUDGES, "ROUTE-6")}
+    stopped: list[tuple[str, str]] = []
     for case in SUITE:
-        found = [traces[s.digest] for s in case.scenarios if s.digest in traces]
-        for scenario, trace in zip(case.scenarios, found, strict=False):
-            if trace.error:
-                raised.append((case.name, trace.error))
+        found = [(scenario, traces[scenario.digest]) for scenario in case.scenarios if scenario.digest in traces]
+        for scenario, trace in found:
+            stopped += [(case.name, trace.error)] if trace.error else []
             for verdict in judge(trace):
                 if verdict.clause == "ROUTE-1" and not batched and _offers_batched(scenario):
-                    continue  # no row of the whole suite reached a batched hook: this release has none
-                seen[verdict.clause].append((case.name, verdict))
+                    continue  # no row of the whole suite reached a batched hook: there is none here
+                shown[verdict.clause].append(_Shown(case.name, verdict, trace.error))
         if case.compared and len(found) == 2:
-            seen["ROUTE-6"].append((case.name, judge_pair(*found)))
-    cells = {clause: _cell(clause, verdicts) for clause, verdicts in seen.items()}
+            shown["ROUTE-6"].append(_Shown(case.name, judge_pair(found[0][1], found[1][1])))
+    cells = {clause: _cell(clause, found) for clause, found in shown.items()}
     if not batched:
         for clause in BATCHED:
-            cells[clause] = Cell(clause, "not-applicable", message="no row of the suite reached a batched hook")
-    if raised:
-        name, error = raised[0]
-        if cells["ROUTE-1"].verdict != "failed":
-            cells["ROUTE-1"] = Cell("ROUTE-1", "failed", name, f"the runner raised: {error}")
+            cells[clause] = Cell(clause, "not-applicable", message="there is no batched hook: no row reached one")
+    if stopped and cells["ROUTE-1"].verdict != "failed":
+        name, error = stopped[0]
+        cells["ROUTE-1"] = Cell("ROUTE-1", "failed", name, f"the runner stopped: {error}")
     for each in CLAUSES.values():
-        cells.setdefault(each.id, Cell(each.id, "not-applicable", message=f"a {each.kind}, run on its page"))
+        cells.setdefault(each.id, Cell(each.id, "not-applicable", message=f"a {each.kind}: it is run on its page"))
     cells["OWN-1"] = _owner(traces)
     return {clause: cells[clause] for clause in CLAUSES}
 
 
-def form(traces: Mapping[str, Trace]) -> str | None:
-    """Which form of ROUTE-1 a target shows with a batched hook and no MTP."""
-    forms = [route_form(trace) for trace in traces.values() if trace.batched and not trace.mtp]
-    return next((f for f in forms if f), None)
+def form(traces: Mapping[str, Trace]) -> RouteForm | None:
+    """The latest form of ROUTE-1 that a target shows; ``None`` where it has no batched hook."""
+    if not any(_called_batched(trace) for trace in traces.values()):
+        return None
+    forms = {route_form(trace) for trace in traces.values()}
+    return next((each for each in reversed(get_args(RouteForm)) if each in forms), None)
+
+
+def failing_step(case: Case, clause: str, traces: Mapping[str, Trace]) -> tuple[Scenario, Trace, int] | None:
+    """The scenario of a case that breaks a clause, its trace, and the number of the step in which it does."""
+    found = [(scenario, traces[scenario.digest]) for scenario in case.scenarios if scenario.digest in traces]
+    for scenario, trace in found:
+        for verdict in judge(trace):
+            if verdict.clause == clause and verdict.outcome == "failed" and verdict.step:
+                return scenario, trace, verdict.step
+    if clause == "ROUTE-6" and case.compared and len(found) == 2:
+        verdict = judge_pair(found[0][1], found[1][1])
+        scenario, trace = found[1]
+        if verdict.outcome == "failed" and verdict.step and verdict.step <= len(trace.steps):
+            return scenario, trace, verdict.step
+    for scenario, trace in found:
+        if trace.error and trace.steps:
+            return scenario, trace, len(trace.steps)
+    return None
+
+
+def _called_batched(trace: Trace) -> bool:
+    return any(call.hook == "preprocess_decode_batch" for step in trace.steps for call in step.hooks)
 
 
 def _offers_batched(scenario: Scenario) -> bool:
-    return isinstance(scenario.talker, str) and "batched" in scenario.talker.lower()
+    return isinstance(scenario.talker, str) and any(word in scenario.talker for word in ("atched", "Filling"))
 
 
-def _cell(clause: str, verdicts: list[tuple[str, Verdict]]) -> Cell:
-    """Failed where one case fails; passed where at least one case shows it; else not applicable."""
+def _cell(clause: str, found: list[_Shown]) -> Cell:
+    """Failed where one case fails, or where nothing but stopped cases speaks of it; passed where one shows it.
+
+    Else it does not apply.
+    """
     states: tuple[State, State] = ("failed", "passed")
     for state in states:
-        for case, verdict in verdicts:
-            if verdict.outcome == state:
-                return Cell(clause, state, case, verdict.message if state == "failed" else "")
-    message = verdicts[0][1].message if verdicts else "no case of the suite speaks of it here"
+        for one in found:
+            if one.verdict.outcome == state:
+                return Cell(clause, state, one.case, one.verdict.message if state == "failed" else "")
+    for one in found:
+        if one.error:
+            return Cell(clause, "failed", one.case, f"the runner stopped before anything showed it: {one.error}")
+    message = found[0].verdict.message if found else "no case of the suite speaks of it here"
     return Cell(clause, "not-applicable", message=message)
 
 
 def _owner(traces: Mapping[str, Trace]) -> Cell:
     """OWN-1: whose ``_preprocess`` ran."""
-    owners = {trace.environment.preprocess_from for trace in traces.values()}
-    if owners == {"OmniGPUModelRunner"}:
+    owners = {trace.environment.preprocess_from for trace in traces.values()} - {""}
+    if owners == {SHARED_PRODUCER}:
         return Cell("OWN-1", "passed", SUITE[0].name)
-    return Cell("OWN-1", "not-applicable", message=f"the producer here is {', '.join(sorted(owners)) or 'unknown'}")
+    if owners == {V2_PRODUCER}:
+        return Cell("OWN-1", "not-applicable", message=f"it speaks of the shared runner; here {V2_PRODUCER} produces")
+    produces = ", ".join(sorted(owners)) or "no class that is known"
+    return Cell("OWN-1", "not-applicable", message=f"not {SHARED_PRODUCER} but {produces} produces here, see OWN-2")

@@ -21,7 +21,7 @@ def prefill_kept(reading: Reading) -> Finding:
     for step in reading.steps:
         prefill = [row for row in step.rows if rows.is_prefill(row.row)]
         for row in prefill:
-            judged += bool(row.hooks or row.mtp or row.origins)
+            judged += bool(row.returned or row.mtp or row.origins)
             violations += [row.violation(f"prefill, but {problem}") for problem in _overwritten(row)]
         violations += _leaked(step, prefill, offered)
         for row in prefill:
@@ -43,7 +43,7 @@ def long_spans(reading: Reading) -> Finding:
 
 def _overwritten(row: RowReading) -> Iterator[str]:
     """What is wrong at a row that MTP has to leave alone."""
-    returned = sum(len(found.row.embeds) for found in row.hooks[:1])
+    returned = row.returned
     wrong: list[tuple[int, Origin]] = []
     for offset, origin in enumerate(row.origins):
         kept = origin.kind == "preprocess" and origin.index == row.row.computed + offset
@@ -55,7 +55,7 @@ def _overwritten(row: RowReading) -> Iterator[str]:
         yield f"{origin.phrase(row.row.request)} reached forward{where}" + (
             f" and {len(wrong) - 1} more" if wrong[1:] else ""
         )
-    if row.complete and row.hooks and len(row.origins) < min(returned, row.row.span):
+    if row.complete and returned and len(row.origins) < min(returned, row.row.span):
         yield f"only {len(row.origins)} of its {row.row.span} embeddings reached forward"
     if row.mtp:
         yield "MTP was called for it"

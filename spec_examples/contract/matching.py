@@ -52,12 +52,14 @@ class MtpMatch:
 class Match:
     """``hooks`` and ``mtp`` hold, for each scheduled row, what reached it; ``strays`` and ``calls`` belong to the step.
 
-    ``strays`` are hook rows of no scheduled row; ``calls`` all MTP rows, in call order.
+    ``strays`` are hook rows of no scheduled row; ``calls`` all MTP rows, in call order. ``filled`` has, for each
+    scheduled row, what a model wrote there itself in ``preprocess_batch``, or ``None``.
     """
 
     hooks: tuple[tuple[HookMatch, ...], ...]
     strays: tuple[HookMatch, ...]
     calls: tuple[MtpMatch, ...]
+    filled: tuple[HookRow | None, ...]
 
     def mtp(self, index: int) -> tuple[MtpMatch, ...]:
         """The MTP rows that were called for the scheduled row at ``index``."""
@@ -66,13 +68,20 @@ class Match:
 
 def match(step: Step) -> Match:
     """Match everything that crossed the boundary in a step to its scheduled rows."""
-    hooks, strays = _match_hooks(step)
+    filled = _filled(step)
+    hooks, strays = _match_hooks(step, filled)
     rows = [row for call in step.mtp for row in call]
-    calls = _match_mtp(step, hooks, rows) if rows else ()
-    return Match(tuple(map(tuple, hooks)), tuple(strays), calls)
+    calls = _match_mtp(step, hooks, filled, rows) if rows else ()
+    return Match(tuple(map(tuple, hooks)), tuple(strays), calls, filled)
 
 
-def _match_hooks(step: Step) -> tuple[list[list[HookMatch]], list[HookMatch]]:
+def _filled(step: Step) -> tuple[HookRow | None, ...]:
+    """For each scheduled row what the model wrote itself before the per-row hooks, or ``None``."""
+    wrote = {row.request: row for call in step.hooks for row in call.rows if row.filled}
+    return tuple(wrote.get(row.request) for row in step.rows)
+
+
+def _match_hooks(step: Step, filled: Sequence[HookRow | None]) -> tuple[list[list[HookMatch]], list[HookMatch]]:
     index = {row.request: i for i, row in reversed(tuple(enumerate(step.rows)))}
     hooks: list[list[HookMatch]] = [[] for _ in step.rows]
     strays: list[HookMatch] = []
@@ -89,14 +98,13 @@ def _match_hooks(step: Step) -> tuple[list[list[HookMatch]], list[HookMatch]]:
             else:
                 strays.append(found)
     for found in unnamed:
-        place = _best_place(found, step.rows, hooks)
+        place = _best_place(found, step.rows, [i for i in range(len(hooks)) if not hooks[i] and filled[i] is None])
         (strays if place is None else hooks[place]).append(found)
     return hooks, strays
 
 
-def _best_place(found: HookMatch, rows: Sequence[ScheduledRow], hooks: list[list[HookMatch]]) -> int | None:
-    """The row of a hook row that names no request: by its input ids, then by the order of the batch."""
-    free = [i for i in range(len(rows)) if not hooks[i]]
+def _best_place(found: HookMatch, rows: Sequence[ScheduledRow], free: Sequence[int]) -> int | None:
+    """Which of the ``free`` rows a hook row is that names no request: by its input ids, then by the batch's order."""
 
     def fit(i: int) -> tuple[bool, bool, bool]:
         ids, row = found.row.input_ids, rows[i]
@@ -106,8 +114,13 @@ def _best_place(found: HookMatch, rows: Sequence[ScheduledRow], hooks: list[list
     return max(free, key=fit, default=None)
 
 
-def _match_mtp(step: Step, hooks: list[list[HookMatch]], rows: Sequence[MtpRow]) -> tuple[MtpMatch, ...]:
-    embeds, hidden, text = (_sources(step.rows, hooks, part) for part in ("embeds", "hidden", "text"))
+def _match_mtp(
+    step: Step, hooks: list[list[HookMatch]], filled: Sequence[HookRow | None], rows: Sequence[MtpRow]
+) -> tuple[MtpMatch, ...]:
+    returned = [[each.row for each in found] for found in hooks]
+    for rows_of, wrote in zip(returned, filled, strict=True):
+        rows_of += [wrote] if wrote else []
+    embeds, hidden, text = (_sources(step.rows, returned, part) for part in ("embeds", "hidden", "text"))
     offers = [_offers(found) for found in hooks]
     whole: list[list[int]] = []
     for row in rows:
@@ -133,12 +146,14 @@ def _match_mtp(step: Step, hooks: list[list[HookMatch]], rows: Sequence[MtpRow])
     return tuple(matches)
 
 
-def _sources(rows: Sequence[ScheduledRow], hooks: list[list[HookMatch]], part: str) -> dict[Embedding, list[int]]:
+def _sources(
+    rows: Sequence[ScheduledRow], returned: Sequence[Sequence[HookRow]], part: str
+) -> dict[Embedding, list[int]]:
     """Which scheduled rows' hooks returned a value, single-token decode rows first."""
     sources: dict[Embedding, list[int]] = {}
     for i in sorted(range(len(rows)), key=lambda i: not takes_mtp(rows[i])):
-        for found in hooks[i]:
-            value = getattr(found.row, part)
+        for found in returned[i]:
+            value = getattr(found, part)
             values: Iterable[Embedding] = value if part == "embeds" else () if value is None else (value,)
             for embedding in values:
                 if i not in sources.setdefault(embedding, []):

@@ -13,7 +13,10 @@ from spec_examples.trace import Embedding
 
 
 def mtp_rows(reading: Reading) -> Finding:
-    """ROUTE-2: MTP takes single-token decode rows, each of them once, and nothing else."""
+    """ROUTE-2: MTP takes single-token decode rows, each of them once, and nothing else.
+
+    A row that the model filled itself takes none.
+    """
     if not reading.trace.mtp and not any(step.step.mtp for step in reading.steps):
         return Finding(0)
     judged, violations = 0, []
@@ -21,7 +24,9 @@ def mtp_rows(reading: Reading) -> Finding:
         for row in step.rows:
             owes = row.takes_mtp and row.offered and row.complete
             judged += owes or bool(row.mtp) or not row.takes_mtp
-            if row.mtp and not row.takes_mtp:
+            if row.filled and (row.mtp or any(origin.kind == "mtp" for origin in row.origins)):
+                violations.append(row.violation("a row that the model filled takes no MTP, but this one did"))
+            elif row.mtp and not row.takes_mtp:
                 kind = "prefill" if rows.is_prefill(row.row) else f"a decode span of {row.row.span}"
                 violations.append(row.violation(f"MTP takes single-token decode rows only, but took this one ({kind})"))
             elif owes and len(row.mtp) != 1:

@@ -68,12 +68,15 @@ def _origin(step: Step, matched: Match, value: Embedding, i: int | None, offset:
 
 
 def _own_hook(matched: Match, value: Embedding, i: int, offset: int) -> int | None:
-    """The offset at which the row's own hook returned this value, the expected one first."""
-    for found in matched.hooks[i]:
-        embeds = found.row.embeds
-        if offset < len(embeds) and embeds[offset] == value:
-            return offset
-    return next((found.row.embeds.index(value) for found in matched.hooks[i] if value in found.row.embeds), None)
+    """The offset at which the row's own hook returned this value, the expected one first.
+
+    A row that the model filled itself counts as returned.
+    """
+    wrote = matched.filled[i]
+    returned = [found.row.embeds for found in matched.hooks[i]] + ([wrote.embeds] if wrote else [])
+    if any(offset < len(embeds) and embeds[offset] == value for embeds in returned):
+        return offset
+    return next((embeds.index(value) for embeds in returned if value in embeds), None)
 
 
 def _elsewhere(step: Step, matched: Match, value: Embedding, i: int | None) -> Origin | None:

@@ -8,7 +8,7 @@ from spec_examples.contract import rows
 from spec_examples.contract.matching import HookMatch, Match, MtpMatch, match
 from spec_examples.contract.origins import Origin, describe
 from spec_examples.contract.verdict import Violation
-from spec_examples.trace import ScheduledRow, Step, Trace, Value
+from spec_examples.trace import HookRow, ScheduledRow, Step, Trace, Value
 
 
 @dataclass(frozen=True)
@@ -17,8 +17,8 @@ class RowReading:
 
     ``step`` counts from 1. ``origins`` are those of its tokens that reached ``forward``, in order and possibly fewer
     than its span. ``mtp`` are the MTP rows called for it. ``codes_before`` are the codes last seen stored for its
-    request, ``codes_after`` those after the step. ``complete`` is false in a step in which the runner raised: what is
-    absent there proves nothing.
+    request, ``codes_after`` those after the step. ``filled`` is what the model wrote there itself, if it
+    did. ``complete`` is false in a step in which the runner raised: what is absent there proves nothing.
     """
 
     step: int
@@ -28,7 +28,14 @@ class RowReading:
     mtp: tuple[MtpMatch, ...]
     codes_before: tuple[int, ...] | None
     codes_after: tuple[int, ...] | None
+    filled: HookRow | None = None
     complete: bool = True
+
+    @property
+    def returned(self) -> int:
+        """How many embeddings its hook returned, or its model wrote."""
+        wrote = len(self.filled.embeds) if self.filled else 0
+        return sum(len(found.row.embeds) for found in self.hooks[:1]) or wrote
 
     @property
     def at(self) -> str:
@@ -111,6 +118,7 @@ def _read_step(number: int, step: Step, codes: dict[str, tuple[int, ...]], compl
             mtp=matched.mtp(i),
             codes_before=codes.get(row.request),
             codes_after=step.codes.get(row.request),
+            filled=matched.filled[i],
             complete=complete,
         )
         for i, row in enumerate(step.rows)

@@ -11,12 +11,17 @@ from spec_examples.contract.verdict import Finding, Violation
 
 BATCHED = "preprocess_decode_batch"
 
-RouteForm = Literal["needs talker_mtp", "without talker_mtp"]
-"""The two legal forms for a model without MTP: its decode rows go to ``preprocess``, or to the batched hook."""
+RouteForm = Literal["needs talker_mtp", "without talker_mtp", "rows may be filled by the model"]
+"""The legal forms. For a model without MTP: its decode rows go to ``preprocess``, or to the batched hook. The third has
+the second's routing, except for rows that a model declares to fill, and has filled, itself.
+"""
 
 
 def which_hook(reading: Reading) -> Finding:
-    """ROUTE-1: each row reaches one per-row hook once, and the batched one only as a single-token decode row."""
+    """ROUTE-1: each row reaches one per-row hook once, and the batched one only as a single-token decode row.
+
+    A row that the model filled itself reaches none.
+    """
     if not any(step.match.strays or any(row.hooks for row in step.rows) or step.step.forward for step in reading.steps):
         return Finding(0)
     judged, violations = 0, []
@@ -33,10 +38,12 @@ def which_hook(reading: Reading) -> Finding:
 
 
 def route_form(reading: Reading) -> RouteForm | None:
-    """Where single-token decode rows of a model with a batched hook and without MTP went.
+    """Where single-token decode rows of a model with a batched hook and without MTP went, or that rows were filled.
 
     ``None`` where the trace does not show it: with MTP, without a batched hook, without such rows, or both ways.
     """
+    if any(row.filled for row in reading.rows):
+        return "rows may be filled by the model"
     if reading.trace.mtp or not reading.trace.batched:
         return None
     hooks = _decode_hooks(reading)
@@ -51,6 +58,11 @@ def _decode_hooks(reading: Reading) -> set[str]:
 
 
 def _hook_problems(reading: Reading, row: RowReading, called: set[str]) -> Iterator[str]:
+    if row.filled:
+        if row.hooks:
+            hook = row.hooks[0].hook
+            yield f"a row that the model filled reaches no per-row hook, but this one went to {hook}"
+        return
     if not row.hooks:
         if row.complete:
             yield "each row reaches a per-row hook, but this one reached none"

@@ -4,28 +4,33 @@ from __future__ import annotations
 
 import argparse
 import json
+from collections.abc import Callable
 from typing import TextIO
 
 from rich.console import Console
-from rich.table import Table
 
 from spec_examples.conformance import record as recorded
 from spec_examples.conformance.known import known
-from spec_examples.conformance.matrix import MATRIX_RUNNERS, run_all, unexpected, wanted
+from spec_examples.conformance.matrix import MATRIX_RUNNERS, judge_runner, run_all, unexpected, wanted
 from spec_examples.conformance.record import Record
 from spec_examples.contract.clauses import CLAUSES
 from spec_examples.gate.commands.common import (
     AGREED,
     DISAGREED,
+    NOT_ASKED,
     Commands,
+    Stop,
     add_command,
     add_output_options,
     output,
+    session_for,
 )
 from spec_examples.running import Context
-from spec_examples.targets import Target
+from spec_examples.targets import Target, resolve
 
 MARKS = {"passed": "✓", "failed": "✗", "not-applicable": "·", "not-runnable": "?"}
+NEW_FAILURE = "!"
+LEGEND = "✓ kept  ✗ broken, and known  ! broken, and not known  · does not apply  ? not run"
 
 
 def add(commands: Commands, default: Target) -> None:
@@ -36,12 +41,24 @@ def add(commands: Commands, default: Target) -> None:
         "judge every clause on every release and runner",
         "  phase-contract matrix\n"
         "  phase-contract matrix --release 0.22.0 --release 0.30.0 --runner ar\n"
-        "  phase-contract matrix --live --shard 1/2 --format json --output matrix.json",
+        "  phase-contract matrix --live --shard 1/2 --format json --output matrix.json\n"
+        "  phase-contract matrix --runner my_plugin.runner:MyModelRunner\n"
+        "  phase-contract matrix --vllm-omni ../vllm-omni --runner ar --runner v2",
+    )
+    where = parser.add_mutually_exclusive_group()
+    where.add_argument("--release", action="append", default=[], metavar="V", help="a published release (default: all)")
+    where.add_argument(
+        "--vllm-omni",
+        metavar="installed|PATH",
+        help="judge the environment's vLLM-Omni, or a folder that contains vllm_omni/, which is not recorded",
     )
     parser.add_argument(
-        "--release", action="append", default=[], metavar="V", help="a published release (default: all)"
+        "--runner",
+        action="append",
+        default=[],
+        metavar="|".join((*MATRIX_RUNNERS, "package.module:Class")),
+        help="default: all; a class of your own is judged on the installed vLLM-Omni, unless another is named",
     )
-    parser.add_argument("--runner", action="append", default=[], choices=MATRIX_RUNNERS, help="default: all")
     parser.add_argument("--shard", type=_shard, default=(1, 1), metavar="I/N", help="every N-th release, from the I-th")
     parser.add_argument("--live", action="store_true", help="run all, not only what is stale")
     parser.add_argument("--record", action="store_true", help="write what was run to the committed results")
@@ -60,29 +77,100 @@ def _shard(text: str) -> tuple[int, int]:
 
 
 def _matrix(options: argparse.Namespace, out: TextIO, context: Context | None) -> int:
-    targets = wanted(options.release, options.runner, options.shard)
     progress = Console(stderr=True)
     with output(options.output, out) as stream:
         with progress.status("reading recorded results") as status:
-            seen = 0
-
-            def done(record: Record) -> None:
-                nonlocal seen
-                seen += 1
-                status.update(f"{seen} of {len(targets)} targets judged")
-
-            records = run_all(targets, live=options.live, say=lambda line: status.update(line), done=done)
-        if options.record:
-            for record in records:
-                if record.traces or record.how == "read" or not record.path.is_file():
-                    recorded.write(record)
+            own = options.vllm_omni or any(":" in runner for runner in options.runner)
+            judge = _judge_own if own else _judge_published
+            records = judge(options, context, status.update)
         lines = [line for record in records for line in unexpected(record)]
+        missing = sorted({record.cells["ROUTE-1"].message for record in records if _could_not_be_run(record)})
         if options.format == "json":
             stream.write(_as_json(records))
         else:
-            _print(records, stream)
-            stream.writelines(f"{line}\n" for line in lines)
-    return DISAGREED if lines else AGREED
+            stream.writelines(f"{line}\n" for line in (*as_table(records), "", LEGEND, *lines, *missing))
+    if options.format == "json":
+        progress.print(*missing, sep="\n", end="\n" if missing else "", highlight=False, soft_wrap=True)
+    return DISAGREED if lines else NOT_ASKED if missing else AGREED
+
+
+def _judge_own(options: argparse.Namespace, context: Context | None, say: Callable[[str], None]) -> list[Record]:
+    """Records of runners that are not published: a plugin's, the installed one's, a checkout's."""
+    if options.record or options.shard != (1, 1):
+        raise Stop(NOT_ASKED, "--record and --shard are for the published releases and their own runners")
+    places = [options.vllm_omni] if options.vllm_omni else options.release or [Target().vllm_omni]
+    targets = [resolve(place, runner) for place in places for runner in options.runner or ["ar"]]
+    records = []
+    with session_for(context, True, Console(stderr=True)) as session:
+        for target in targets:
+            say(f"judging {target}")
+            records.append(judge_runner(session, target))
+    return records
+
+
+def _judge_published(options: argparse.Namespace, _: Context | None, say: Callable[[str], None]) -> list[Record]:
+    """Records of published releases: those that are valid, and the others run or read anew."""
+    for runner in options.runner:
+        if runner not in MATRIX_RUNNERS:
+            raise Stop(NOT_ASKED, f"runner {runner!r}: write {', '.join(MATRIX_RUNNERS)}, or package.module:Class")
+    targets = wanted(options.release, options.runner, options.shard)
+    seen = 0
+
+    def done(_: Record) -> None:
+        nonlocal seen
+        seen += 1
+        say(f"{seen} of {len(targets)} targets judged")
+
+    records = run_all(targets, live=options.live, say=say, done=done)
+    if options.record:
+        for record in records:
+            if record.traces or record.source:
+                recorded.write(record)
+    return records
+
+
+def _could_not_be_run(record: Record) -> bool:
+    return record.how == "run" and record.cells["ROUTE-1"].verdict == "not-runnable"
+
+
+def judged_clauses(records: list[Record]) -> list[str]:
+    """The clauses that some target keeps or breaks: the columns of a table."""
+    return [c for c in CLAUSES if any(r.cells[c].verdict in ("passed", "failed") for r in records)]
+
+
+def as_table(records: list[Record]) -> list[str]:
+    """Lines of text: targets as rows; clauses as columns, by their numbers under the name of their group."""
+    clauses = judged_clauses(records)
+    groups: dict[str, list[str]] = {}
+    for clause in clauses:
+        groups.setdefault(clause.partition("-")[0], []).append(clause)
+    widths = {group: max(len(group), 2 * len(found) - 1) for group, found in groups.items()}
+    names = [(r.vllm_omni, r.runner, r.how) for r in records]
+    first, second, third = (max([len(title), *(len(name[i]) for name in names)]) for i, title in enumerate(TITLES))
+    margin = " " * (first + second + third + 6)
+    lines = [
+        margin + "  ".join(f"{group:{widths[group]}}" for group in groups),
+        f"{TITLES[0]:{first}}  {TITLES[1]:{second}}  {TITLES[2]:{third}}  "
+        + "  ".join(f"{' '.join(c.partition('-')[2] for c in found):{widths[g]}}" for g, found in groups.items())
+        + "  form of ROUTE-1",
+    ]
+    for record in records:
+        marks = "  ".join(
+            f"{' '.join(_mark(record, clause) for clause in found):{widths[group]}}" for group, found in groups.items()
+        )
+        name = f"{record.vllm_omni:{first}}  {record.runner:{second}}  {record.how:{third}}"
+        lines.append(f"{name}  {marks}  {record.route_form}".rstrip())
+    return [line.rstrip() for line in lines]
+
+
+TITLES = ("vLLM-Omni", "runner", "how")
+
+
+def _mark(record: Record, clause: str) -> str:
+    cell = record.cells[clause]
+    if cell.verdict == "failed" and clause not in known(record.vllm_omni, record.runner):
+        return NEW_FAILURE
+    return MARKS[cell.verdict]
 
 
 def _as_json(records: list[Record]) -> str:
@@ -104,18 +192,3 @@ def _as_json(records: list[Record]) -> str:
         for cell in record.cells.values()
     ]
     return json.dumps({"results": results}, indent=2, ensure_ascii=False) + "\n"
-
-
-def _print(records: list[Record], stream: TextIO) -> None:
-    """Targets as rows, clauses as columns; the clauses that no target is judged on are left out."""
-    clauses = [c for c in CLAUSES if any(r.cells[c].verdict in ("passed", "failed") for r in records)]
-    table = Table("vLLM-Omni", "runner", "how", *(c.replace("-", "\n") for c in clauses), "ROUTE-1\nform")
-    for record in records:
-        expected = known(record.vllm_omni, record.runner)
-        marks = [
-            MARKS[record.cells[c].verdict] + ("k" if record.cells[c].verdict == "failed" and c in expected else "")
-            for c in clauses
-        ]
-        table.add_row(record.vllm_omni, record.runner, record.how, *marks, record.route_form)
-    Console(file=stream, width=200, highlight=False).print(table)
-    stream.write("✓ passed  ✗ failed  ✗k failed, and known  · not applicable  ? not runnable\n")
