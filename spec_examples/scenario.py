@@ -39,12 +39,25 @@ class Source:
 
 
 @dataclass(frozen=True)
+class Growth:
+    """``tokens`` more tokens of a prompt, which arrive before step ``at``; ``max_tokens`` are generated after them."""
+
+    tokens: int
+    at: int
+    max_tokens: int = 3
+
+
+@dataclass(frozen=True)
 class Request:
     """One request for the real scheduler.
 
     ``prompt_len`` and ``max_tokens`` are counted in tokens. ``id`` is given by position (``a``, ``b``, …) where
     it is left empty. The request is added before step ``arrives`` (0 is the first) and, where ``aborts`` is
     set, aborted before that step.
+
+    Every token of every prompt differs from every other, unless the first ``same_tokens`` are those of the request
+    ``same_as``, or the prompt repeats its first ``cycle`` tokens. A request that ``grows`` is resumable: its prompt
+    goes on where it was, and it ends after the last growth. ``embeds`` gives the prompt as embeddings without ids.
     """
 
     prompt_len: int
@@ -52,6 +65,30 @@ class Request:
     id: str = ""
     arrives: int = 0
     aborts: int | None = None
+    same_as: str = ""
+    same_tokens: int = 0
+    cycle: int = 0
+    grows: tuple[Growth, ...] = ()
+    embeds: bool = False
+
+    @property
+    def most_tokens(self) -> int:
+        """Tokens that it may reach, prompt and generated together."""
+        return self.prompt_len + self.max_tokens + sum(growth.tokens + growth.max_tokens for growth in self.grows)
+
+
+@dataclass(frozen=True)
+class Plant:
+    """Phase keys that stand in the intermediate state of ``request`` when step ``at`` reaches the runner.
+
+    The scheduler's request has to be in the step, or to have been in an earlier one, for the runner to have a state.
+    """
+
+    request: str
+    at: int
+    prompt_len: int = 99
+    computed: int = 98
+    is_prefill: bool = False
 
 
 @dataclass(frozen=True)
@@ -72,7 +109,9 @@ class Row:
 class Limits:
     """What the scheduler works under.
 
-    ``budget`` is in tokens a step; ``blocks`` counts KV blocks of ``block_size`` tokens each.
+    ``budget`` is in tokens a step; ``blocks`` counts KV blocks of ``block_size`` tokens each. With
+    ``async_scheduling`` a step is scheduled and run before the output of the one before it is known. With
+    ``speculative_tokens`` that many tokens are drafted by n-grams, and verified in the next step.
     """
 
     budget: int = 8
@@ -82,13 +121,17 @@ class Limits:
     chunked_prefill: bool = True
     prefix_caching: bool = False
     long_prefill_threshold: int = 0
+    async_scheduling: bool = False
+    speculative_tokens: int = 0
 
 
 @dataclass(frozen=True)
 class Scenario:
     """A talker with either ``requests`` (the real scheduler makes the steps) or forced ``steps``.
 
-    ``talker`` is one of ``STUB_TALKERS``, ``package.module:Class``, or a ``Source``.
+    ``planted`` is what stands in intermediate state although no runner wrote it. ``talker`` is one of
+    ``STUB_TALKERS``, ``package.module:Class``, or a ``Source``.
+
     Construction raises ``InvalidScenario`` where nothing could be run.
     """
 
@@ -96,10 +139,12 @@ class Scenario:
     requests: tuple[Request, ...] = ()
     steps: tuple[tuple[Row, ...], ...] = ()
     limits: Limits = Limits()
+    planted: tuple[Plant, ...] = ()
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "requests", _named(tuple(self.requests), "id"))
         object.__setattr__(self, "steps", tuple(_named(tuple(step), "request") for step in self.steps))
+        object.__setattr__(self, "planted", tuple(self.planted))
         _validate(self)
 
     def to_json(self) -> str:
@@ -142,11 +187,13 @@ def _validate(scenario: Scenario) -> None:
     _validate_limits(scenario.limits)
     for request in scenario.requests:
         _validate_request(request)
+    _validate_shared(scenario.requests)
     ids = [request.id for request in scenario.requests]
     if len(ids) != len(set(ids)) and not _reused_after_abort(scenario.requests):
         raise InvalidScenario(f"request ids are not unique: {', '.join(ids)}")
     for number, step in enumerate(scenario.steps, start=1):
         _validate_step(number, step)
+    _validate_planted(scenario)
 
 
 def _validate_limits(limits: Limits) -> None:
@@ -157,6 +204,9 @@ def _validate_limits(limits: Limits) -> None:
         raise InvalidScenario(
             f"a budget of {limits.budget} tokens is below {limits.sequences} sequences, which vLLM refuses"
         )
+    for name in ("long_prefill_threshold", "speculative_tokens"):
+        if getattr(limits, name) < 0:
+            raise InvalidScenario(f"{name} is {getattr(limits, name)}; 0 switches it off")
 
 
 def _validate_request(request: Request) -> None:
@@ -164,10 +214,49 @@ def _validate_request(request: Request) -> None:
         raise InvalidScenario(f"prompt length {request.prompt_len}; a prompt has at least one token")
     if request.max_tokens < 1:
         raise InvalidScenario(f"{request.max_tokens} tokens to generate; at least one is needed")
-    if request.prompt_len + request.max_tokens > MAX_LEN:
+    if request.most_tokens > MAX_LEN:
+        grown = " with what it grows by" if request.grows else ""
         raise InvalidScenario(
-            f"prompt {request.prompt_len} and {request.max_tokens} to generate exceed {MAX_LEN} tokens"
+            f"prompt {request.prompt_len} and {request.max_tokens} to generate{grown} exceed {MAX_LEN} tokens"
         )
+    if request.cycle < 0:
+        raise InvalidScenario(f"a cycle of {request.cycle} tokens; 0 makes every token of a prompt different")
+    for growth in request.grows:
+        if growth.tokens < 1 or growth.max_tokens < 1:
+            raise InvalidScenario(f"request {request.id} grows by {growth}: both counts are at least 1")
+        if growth.at <= request.arrives:
+            raise InvalidScenario(
+                f"request {request.id} grows before step {growth.at}; it arrives before {request.arrives}"
+            )
+    if request.embeds and (request.grows or request.same_as or request.cycle):
+        raise InvalidScenario(f"request {request.id} has embeddings and no ids, which can neither grow nor be shared")
+
+
+def _validate_shared(requests: tuple[Request, ...]) -> None:
+    """What a prompt shares is the beginning of another's, and that one's own."""
+    named = {request.id: request for request in requests}
+    for request in requests:
+        if not request.same_as and not request.same_tokens:
+            continue
+        other = named.get(request.same_as)
+        if other is None or other.same_as or other.id == request.id:
+            raise InvalidScenario(
+                f"request {request.id} shares tokens of {request.same_as!r}, whose prompt is no own one"
+            )
+        if not 1 <= request.same_tokens <= min(request.prompt_len, other.prompt_len):
+            raise InvalidScenario(
+                f"request {request.id} shares {request.same_tokens} tokens of {other.id}: at least 1, and at most "
+                f"{min(request.prompt_len, other.prompt_len)}, which both have"
+            )
+
+
+def _validate_planted(scenario: Scenario) -> None:
+    known = {request.id for request in scenario.requests} | {row.request for step in scenario.steps for row in step}
+    for plant in scenario.planted:
+        if plant.request not in known:
+            raise InvalidScenario(f"planted for request {plant.request!r}, which the scenario does not have")
+        if plant.at < 0:
+            raise InvalidScenario(f"planted before step {plant.at}; 0 is the first")
 
 
 def _reused_after_abort(requests: tuple[Request, ...]) -> bool:

@@ -62,7 +62,7 @@ class ScheduledRow:
 
     ``computed`` is the progress before the step; ``start`` the row's first token offset in the step;
     ``tokens`` the scheduled token ids as the scheduler knows them (empty for a forced row's generated
-    part).
+    part). ``drafts`` counts those at the end of the span that are drafts to be verified.
     """
 
     request: str
@@ -71,6 +71,7 @@ class ScheduledRow:
     span: int
     start: int
     tokens: tuple[int, ...] = ()
+    drafts: int = 0
 
 
 @dataclass(frozen=True)
@@ -125,7 +126,9 @@ class Step:
     ``hooks`` are in call order. ``mtp`` has one tuple of rows for each MTP call. ``forward`` holds one embedding a
     scheduled token, in the order of the input batch, and ``positions`` their positions. ``codes`` are those that the
     runner stores for each request after the step (absent where it stores none). ``sampled`` are the tokens that were
-    sampled.
+    sampled. ``preempted`` are the requests that lost their blocks in this step, ``resumed`` those that came back in it
+    (V2 is told of them as new ones). ``planted`` is what the scenario put into intermediate state before the step.
+    ``in_flight`` counts the steps before this one whose output the scheduler had not seen when it made this one.
     """
 
     rows: tuple[ScheduledRow, ...]
@@ -136,6 +139,9 @@ class Step:
     codes: dict[str, tuple[int, ...]] = field(default_factory=dict)
     sampled: dict[str, tuple[int, ...]] = field(default_factory=dict)
     preempted: tuple[str, ...] = ()
+    resumed: tuple[str, ...] = ()
+    planted: dict[str, dict[str, Value]] = field(default_factory=dict)
+    in_flight: int = 0
 
     def hook_of(self, request: str) -> tuple[HookCall, HookRow] | None:
         """The call and row in which ``request`` reached a per-row hook, or ``None``."""

@@ -6,7 +6,9 @@ import importlib
 import linecache
 import platform
 import sys
+from collections import deque
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -18,12 +20,12 @@ from vllm.v1.request import Request as EngineRequest
 from vllm.v1.request import RequestStatus
 from vllm_omni.core.sched.output import OmniNewRequestData
 
-from spec_examples.scenario import MAX_LEN, Row, Scenario, Source
-from spec_examples.talker import STUBS, token_id
+from spec_examples.scenario import MAX_LEN, Growth, Request, Row, Scenario, Source
+from spec_examples.talker import HIDDEN, STUBS, token_id
 from spec_examples.targets import engine
 from spec_examples.targets.engine import CannotRun, accepted
 from spec_examples.targets.recorder import recorded
-from spec_examples.trace import Environment, ScheduledRow, Step, Trace
+from spec_examples.trace import IS_PREFILL, NUM_COMPUTED, PROMPT_LEN, Environment, ScheduledRow, Step, Trace, Value
 
 MAX_STEPS = 16 * MAX_LEN
 """A schedule that is longer than this has stopped making progress."""
@@ -34,7 +36,21 @@ DECODE_BATCH_HOOKS = ("preprocess_decode_batch", "preprocess_decode_batch_mrv2")
 CODES_KEYS = (("codes", "audio"), "code_predictor_codes")
 """Where a runner keeps MTP's codes for a model that names no place."""
 
-Drive = Callable[[Scenario, Any, Any], Iterator[tuple[SchedulerOutput, dict[str, ScheduledRow], Any]]]
+
+@dataclass(frozen=True)
+class Asked:
+    """One step as the scheduler asks for it, its rows by request, and where the runner's output goes.
+
+    ``in_flight`` counts the steps before it whose output the scheduler has not seen.
+    """
+
+    output: SchedulerOutput
+    rows: dict[str, ScheduledRow]
+    finish: Callable[[Any], None]
+    in_flight: int = 0
+
+
+Drive = Callable[[Scenario, Any, Any], Iterator[Asked]]
 
 
 def run(scenario: Scenario, runner_name: str) -> Trace:
@@ -45,7 +61,7 @@ def run(scenario: Scenario, runner_name: str) -> Trace:
     talker = recorded_talker(scenario.talker, runner_name)
     limits = scenario.limits
     try:
-        config = engine.build_config(talker, limits)
+        config = engine.build_config(talker, limits, prompt_embeds=any(r.embeds for r in scenario.requests))
     except Exception as refused:
         raise CannotRun(f"the configuration was refused: {_one_line(refused)}") from refused
     with engine.current_config(config):
@@ -58,15 +74,16 @@ def run(scenario: Scenario, runner_name: str) -> Trace:
             raise CannotRun(f"the runner could not be constructed: {_one_line(refused)}") from refused
         steps: list[Step] = []
         error: str | None = None
-        drive = _scheduled_steps if scenario.requests else _forced_steps
+        drive: Drive = _scheduled_steps if scenario.requests else _forced_steps
         try:
-            for output, rows, finish in drive(scenario, runner, scheduler):
-                step, result, error = _execute(runner, output, rows)
+            for number, asked in enumerate(drive(scenario, runner, scheduler)):
+                planted = _plant(scenario, runner, number)
+                step, result, error = _execute(runner, asked, planted)
                 if step.rows:
                     steps.append(step)
                 if error:
                     break
-                finish(result)
+                asked.finish(result)
         except Exception as raised:  # the scheduler, on what the runner gave it
             error = _one_line(raised)
     return Trace(
@@ -153,23 +170,38 @@ def _from_source(source: Source) -> type:
     return namespace[source.cls]
 
 
-def _execute(runner: Any, output: SchedulerOutput, rows: dict[str, ScheduledRow]) -> tuple[Step, Any, str | None]:
-    """One ``execute_model`` with its sampling: the step as it was seen, the runner's output, and what it raised."""
-    recording = runner.model.recording
+def _plant(scenario: Scenario, runner: Any, number: int) -> dict[str, dict[str, Value]]:
+    """Write what the scenario plants before this step into the runner's intermediate state; what was written."""
+    planted = {}
+    for plant in scenario.planted:
+        if plant.at == number:
+            keys = {PROMPT_LEN: plant.prompt_len, NUM_COMPUTED: plant.computed, IS_PREFILL: plant.is_prefill}
+            runner.model_intermediate_buffer.setdefault(plant.request, {}).update(keys)
+            planted[plant.request] = {key: Value.of(value) for key, value in keys.items()}
+    return planted
+
+
+def _execute(runner: Any, asked: Asked, planted: dict[str, dict[str, Value]]) -> tuple[Step, Any, str | None]:
+    """One ``execute_model`` with its sampling: the step as it was seen, the runner's output, and what it raised.
+
+    The output of an asynchronous step is waited for here; the scheduler still gets it one step later.
+    """
+    rows, recording = asked.rows, runner.model.recording
     recording.clear()
     result, error = None, None
     try:
-        result = runner.execute_model(output)
+        result = runner.execute_model(asked.output)
         if result is None:
             result = runner.sample_tokens(None)
+        if hasattr(result, "get_output"):
+            result = result.get_output()
     except Exception as raised:
         error = _one_line(raised)
     ordered, start = [], 0
     batch = [r for r in runner.input_batch.req_ids if r in rows]
     for request in batch or list(rows):
-        row = rows[request]
-        ordered.append(ScheduledRow(row.request, row.prompt_len, row.computed, row.span, start, row.tokens))
-        start += row.span
+        ordered.append(replace(rows[request], start=start))
+        start += rows[request].span
     step = Step(
         rows=tuple(ordered),
         hooks=tuple(recording.hooks),
@@ -178,7 +210,10 @@ def _execute(runner: Any, output: SchedulerOutput, rows: dict[str, ScheduledRow]
         positions=recording.positions[:start],
         codes=_stored_codes(runner, rows),
         sampled=_sampled(result),
-        preempted=tuple(sorted(getattr(output, "preempted_req_ids", None) or ())),
+        preempted=tuple(sorted(getattr(asked.output, "preempted_req_ids", None) or ())),
+        resumed=_resumed(asked.output),
+        planted=planted,
+        in_flight=asked.in_flight,
     )
     return step, result, error
 
@@ -214,41 +249,110 @@ def _sampled(result: Any) -> dict[str, tuple[int, ...]]:
     return {request: tuple(int(t) for t in row) for request, row in zip(ids, tokens, strict=False) if len(row)}
 
 
-def _scheduled_steps(scenario: Scenario, runner: Any, scheduler: Any) -> Iterator[Any]:
+def _scheduled_steps(scenario: Scenario, runner: Any, scheduler: Any) -> Iterator[Asked]:
     """The steps that the real scheduler makes for the scenario's requests.
 
     An empty step still reaches the runner: it carries the ids of finished requests, whose state would survive else.
     """
     hasher = engine.block_hasher(scenario.limits)
+    depth = 2 if scenario.limits.async_scheduling else 1
+    unseen: deque[tuple[SchedulerOutput, Any]] = deque()
     for number in range(MAX_STEPS):
-        for slot, request in enumerate(scenario.requests):
-            if request.aborts == number and request.id in scheduler.requests:
-                scheduler.finish_requests(request.id, RequestStatus.FINISHED_ABORTED)
-            if request.arrives == number:
-                scheduler.add_request(_engine_request(slot, request, hasher))
+        _come_and_go(scenario, scheduler, number, hasher)
         output = scheduler.schedule()
-        computed = _progress(output)
-        rows = {
-            request: _scheduled_row(scheduler.requests[request], computed[request], span)
-            for request, span in output.num_scheduled_tokens.items()
-        }
-        yield output, rows, lambda result, output=output: scheduler.update_from_output(output, result)
-        waiting = any(r.arrives > number for r in scenario.requests)
-        if not rows and not waiting:
+        rows = _scheduled_rows(output, scheduler)
+        in_flight = len(unseen)
+
+        def finish(result: Any, output: SchedulerOutput = output, most: int = depth if rows else 1) -> None:
+            unseen.append((output, result))
+            while len(unseen) >= most:
+                _show(scheduler, runner, *unseen.popleft())
+
+        yield Asked(output, rows, finish, in_flight)
+        if not rows and not in_flight and not _more_to_come(scenario, number):
             if scheduler.requests:
                 raise RuntimeError(f"the scheduler can schedule none of: {', '.join(sorted(scheduler.requests))}")
             return
     raise RuntimeError(f"the schedule did not end within {MAX_STEPS} steps")
 
 
-def _engine_request(slot: int, request: Any, hasher: Any) -> EngineRequest:
+def _come_and_go(scenario: Scenario, scheduler: Any, number: int, hasher: Any) -> None:
+    """Requests are aborted, arrive and grow before step ``number``. After its last growth a request may end."""
+    for slot, request in enumerate(scenario.requests):
+        if request.aborts == number and request.id in scheduler.requests:
+            scheduler.finish_requests(request.id, RequestStatus.FINISHED_ABORTED)
+        if request.arrives == number:
+            scheduler.add_request(_engine_request(scenario, slot, hasher))
+        for place, growth in enumerate(request.grows):
+            if growth.at == number and request.id in scheduler.requests:
+                ids = _grown_ids(request, slot, place)
+                scheduler.add_request(_resumable(request.id, ids, growth.max_tokens, hasher))
+                if growth is request.grows[-1]:
+                    scheduler.add_request(_resumable(request.id, ids, growth.max_tokens, hasher, more=False))
+
+
+def _more_to_come(scenario: Scenario, number: int) -> bool:
+    return any(r.arrives > number or any(g.at > number for g in r.grows) for r in scenario.requests)
+
+
+def _show(scheduler: Any, runner: Any, output: SchedulerOutput, result: Any) -> None:
+    """Let the scheduler see the runner's output of a step, and the drafts for the next one."""
+    scheduler.update_from_output(output, result)
+    if not getattr(scheduler, "num_spec_tokens", 0) or not hasattr(runner, "take_draft_token_ids"):
+        return
+    drafts = runner.take_draft_token_ids()
+    if drafts is not None:
+        scheduler.update_draft_token_ids(drafts)
+
+
+def _engine_request(scenario: Scenario, slot: int, hasher: Any) -> EngineRequest:
+    request = scenario.requests[slot]
+    if request.grows:
+        return _resumable(request.id, _prompt_ids(scenario, slot), request.max_tokens, hasher)
+    embeds = torch.ones(request.prompt_len, HIDDEN) if request.embeds else None
     return EngineRequest(
         request_id=request.id,
-        prompt_token_ids=[token_id(slot, position) for position in range(request.prompt_len)],
-        sampling_params=SamplingParams(max_tokens=request.max_tokens, temperature=0, ignore_eos=True),
+        prompt_token_ids=None if request.embeds else _prompt_ids(scenario, slot),
+        sampling_params=_sampling(request.max_tokens),
         pooling_params=None,
-        **accepted(EngineRequest.__init__, {"block_hasher": hasher}),
+        **accepted(EngineRequest.__init__, {"block_hasher": hasher, "prompt_embeds": embeds}),
     )
+
+
+def _resumable(request: str, ids: list[int], max_tokens: int, hasher: Any, more: bool = True) -> EngineRequest:
+    """One part of a request whose prompt grows; the one after which no ``more`` comes has no tokens of its own."""
+    return EngineRequest(
+        request_id=request,
+        prompt_token_ids=ids,
+        sampling_params=_sampling(max_tokens),
+        pooling_params=None,
+        **accepted(EngineRequest.__init__, {"block_hasher": hasher, "resumable": more}),
+    )
+
+
+def _sampling(max_tokens: int) -> SamplingParams:
+    return SamplingParams(max_tokens=max_tokens, temperature=0, ignore_eos=True)
+
+
+def _prompt_ids(scenario: Scenario, slot: int) -> list[int]:
+    """A prompt's token ids: those that it shares, then its own."""
+    request = scenario.requests[slot]
+    ids = _own_ids(request, slot)
+    if request.same_as:
+        other = next(i for i, r in enumerate(scenario.requests) if r.id == request.same_as)
+        ids[: request.same_tokens] = _own_ids(scenario.requests[other], other)[: request.same_tokens]
+    return ids
+
+
+def _own_ids(request: Request, slot: int) -> list[int]:
+    return [token_id(slot, position % (request.cycle or MAX_LEN)) for position in range(request.prompt_len)]
+
+
+def _grown_ids(request: Request, slot: int, place: int) -> list[int]:
+    """The ids of a growth: beyond all that the prompt had and all that could be generated before it."""
+    earlier: tuple[Growth, ...] = request.grows[:place]
+    begin = request.prompt_len + request.max_tokens + sum(growth.tokens + growth.max_tokens for growth in earlier)
+    return [token_id(slot, begin + offset) for offset in range(request.grows[place].tokens)]
 
 
 def _progress(output: SchedulerOutput) -> dict[str, int]:
@@ -259,12 +363,25 @@ def _progress(output: SchedulerOutput) -> dict[str, int]:
     return progress
 
 
-def _scheduled_row(request: EngineRequest, computed: int, span: int) -> ScheduledRow:
-    tokens = tuple(request.all_token_ids[computed : computed + span])
-    return ScheduledRow(request.request_id, request.num_prompt_tokens, computed, span, 0, tokens)
+def _resumed(output: SchedulerOutput) -> tuple[str, ...]:
+    """The requests that come back after a preemption; a set since vLLM 0.12, a list of booleans before."""
+    cached = output.scheduled_cached_reqs
+    return tuple(sorted(getattr(cached, "resumed_req_ids", None) or ()))
 
 
-def _forced_steps(scenario: Scenario, runner: Any, scheduler: Any) -> Iterator[Any]:
+def _scheduled_rows(output: SchedulerOutput, scheduler: Any) -> dict[str, ScheduledRow]:
+    """The rows of a step by request. Where tokens are drafts, or not known yet, they are as the scheduler has them."""
+    computed = _progress(output)
+    rows = {}
+    for name, span in output.num_scheduled_tokens.items():
+        request, begin = scheduler.requests[name], computed[name]
+        drafts = tuple((getattr(output, "scheduled_spec_decode_tokens", None) or {}).get(name, ()))
+        known = tuple(request.all_token_ids[begin : begin + span - len(drafts)])
+        rows[name] = ScheduledRow(name, request.num_prompt_tokens, begin, span, 0, known + drafts, len(drafts))
+    return rows
+
+
+def _forced_steps(scenario: Scenario, runner: Any, scheduler: Any) -> Iterator[Asked]:
     """The scenario's own rows, as the scheduler output that would have asked for them."""
     last = {row.request: number for number, step in enumerate(scenario.steps) for row in step}
     slots: dict[str, int] = {}
@@ -274,11 +391,11 @@ def _forced_steps(scenario: Scenario, runner: Any, scheduler: Any) -> Iterator[A
         for row in step:
             slots.setdefault(row.request, len(slots) % 16)
         rows = {row.request: _forced_row(row, slots[row.request]) for row in step}
-        yield _forced_output(step, alive, finished, slots), rows, lambda result: None
+        yield Asked(_forced_output(step, alive, finished, slots), rows, lambda result: None)
         alive |= rows.keys()
         finished = {request for request in alive if last[request] <= number}
         alive -= finished
-    yield _forced_output((), set(), finished, slots), {}, lambda result: None
+    yield Asked(_forced_output((), set(), finished, slots), {}, lambda result: None)
 
 
 def _forced_row(row: Row, slot: int) -> ScheduledRow:

@@ -59,6 +59,7 @@ SCHEDULERS = {
     "ar": ("vllm_omni.core.sched.omni_ar_scheduler", "OmniARScheduler"),
     "generation": ("vllm_omni.core.sched.omni_generation_scheduler", "OmniGenerationScheduler"),
 }
+ASYNC_SCHEDULERS = {"OmniARScheduler": "OmniARAsyncScheduler"}
 
 
 stand_ins.register()
@@ -98,10 +99,17 @@ def runner_class(name: str) -> type:
     return type(f"Cpu{found.__name__}", (found, CPUModelRunner), {"__module__": found.__module__})
 
 
-def scheduler_class(runner: str) -> type:
-    """The scheduler that belongs to a runner; a plugin's is that of the shared runner that it descends from."""
+def scheduler_class(runner: str, *, asynchronous: bool = False) -> type:
+    """The scheduler that belongs to a runner; a plugin's is that of the shared runner that it descends from.
+
+    Raises ``CannotRun`` where it has no asynchronous one.
+    """
     generation = runner == "generation" or issubclass(runner_class(runner), runner_class("generation").__mro__[1])
     module, cls = SCHEDULERS["generation" if generation else "ar"]
+    if asynchronous:
+        cls = ASYNC_SCHEDULERS.get(cls, "")
+        if runner == "v2" or not hasattr(importlib.import_module(module), cls):
+            raise CannotRun(f"runner {runner} has no asynchronous scheduler here that it could run under")
     return getattr(importlib.import_module(module), cls)
 
 
@@ -137,8 +145,8 @@ def architecture_folders() -> list[str]:
     return [folder for _, folder in _ARCHITECTURES.values()]
 
 
-def build_config(talker: type, limits: Limits) -> VllmConfig:
-    """A real ``VllmConfig`` for ``talker`` under ``limits``."""
+def build_config(talker: type, limits: Limits, *, prompt_embeds: bool = False) -> VllmConfig:
+    """A real ``VllmConfig`` for ``talker`` under ``limits``, which may admit prompts given as embeddings."""
     architecture, folder = _register(talker)
     model = ModelConfig(
         model=folder,
@@ -147,6 +155,7 @@ def build_config(talker: type, limits: Limits) -> VllmConfig:
         dtype="float32",
         max_model_len=MAX_LEN,
         enforce_eager=True,
+        **accepted(ModelConfig, {"enable_prompt_embeds": prompt_embeds}),
     )
     scheduler = SchedulerConfig(
         **accepted(
@@ -158,10 +167,11 @@ def build_config(talker: type, limits: Limits) -> VllmConfig:
                 "enable_chunked_prefill": limits.chunked_prefill,
                 "long_prefill_token_threshold": limits.long_prefill_threshold,
                 "is_encoder_decoder": False,
-                "async_scheduling": False,
+                "async_scheduling": limits.async_scheduling and not limits.speculative_tokens,
             },
         )
     )
+    extra = {"speculative_config": _speculation(model, limits)} if limits.speculative_tokens else {}
     config = VllmConfig(
         model_config=model,
         cache_config=CacheConfig(block_size=limits.block_size, enable_prefix_caching=limits.prefix_caching),
@@ -169,7 +179,10 @@ def build_config(talker: type, limits: Limits) -> VllmConfig:
         parallel_config=ParallelConfig(),
         device_config=DeviceConfig("cpu"),
         load_config=LoadConfig(load_format="dummy"),
+        **extra,
     )
+    # Set late: vLLM checks how drafts are made, and does not know of those that ``build_runner`` arranges.
+    config.scheduler_config.async_scheduling = limits.async_scheduling
     config.model_config = OmniModelConfig.from_vllm_model_config(model, model_stage="talker", model_arch=architecture)
     if getattr(config.compilation_config, "max_cudagraph_capture_size", 0) is None:
         config.compilation_config.max_cudagraph_capture_size = 0
@@ -177,6 +190,24 @@ def build_config(talker: type, limits: Limits) -> VllmConfig:
     if hasattr(config.cache_config, "kv_cache_layout"):
         config.cache_config.kv_cache_layout = "NHD"
     return config
+
+
+def _speculation(model: ModelConfig, limits: Limits) -> Any:
+    """Drafts by n-grams: the last token, or the last two, are looked up in what the request has, and copied on.
+
+    Asynchronous steps cannot have these, which need the tokens on the CPU; ``stand_ins.draft_by_counting`` drafts then.
+    """
+    from vllm.config import SpeculativeConfig
+
+    stand_ins.for_speculation()
+    return SpeculativeConfig(
+        target_model_config=model,
+        target_parallel_config=ParallelConfig(),
+        method="ngram",
+        num_speculative_tokens=limits.speculative_tokens,
+        prompt_lookup_min=1,
+        prompt_lookup_max=2,
+    )
 
 
 _DISTRIBUTED = False
@@ -195,18 +226,26 @@ def _ensure_distributed() -> None:
 
 
 def build_runner(name: str, config: VllmConfig, limits: Limits) -> Any:
-    """The real runner with its model loaded. Call inside ``set_current_vllm_config(config)``."""
+    """The real runner with its model loaded. Call inside ``set_current_vllm_config(config)``.
+
+    What looks at KV groups (prefix cache, attention metadata of drafts) is given one without layers.
+    """
     _ensure_distributed()
+    if limits.async_scheduling:
+        stand_ins.for_async_steps()
     runner = runner_class(name)(config, torch.device("cpu"))
     runner.load_model()
-    groups = [KVCacheGroupSpec([], _kv_spec(limits))] if limits.prefix_caching else []
+    grouped = limits.prefix_caching or limits.async_scheduling or limits.speculative_tokens
+    groups = [KVCacheGroupSpec([], _kv_spec(limits))] if grouped else []
     runner.initialize_kv_cache(_kv_cache(limits, groups))
+    if limits.async_scheduling and limits.speculative_tokens:
+        stand_ins.draft_by_counting(runner, limits.speculative_tokens)
     return runner
 
 
 def build_scheduler(name: str, config: VllmConfig, limits: Limits) -> Any:
     """The real scheduler that belongs to the runner called ``name``."""
-    cls = scheduler_class(name)
+    cls = scheduler_class(name, asynchronous=limits.async_scheduling)
     scheduler = cls(
         **accepted(
             cls,

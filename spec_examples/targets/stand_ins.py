@@ -1,9 +1,18 @@
 """Compiled operations that a release calls although its compiled parts were left out. Inside a target's process only.
 
-None of them has a part in what is judged here: they stand behind the boundary between runner and model.
+None of them has a part in what is judged here: they stand behind the boundary between runner and model. What only
+drafts, or only asynchronous steps need is set up when a scenario first asks for it.
 """
 
 from __future__ import annotations
+
+import contextlib
+import importlib.util
+import sys
+from collections.abc import Callable
+from functools import cache
+from types import ModuleType
+from typing import Any
 
 import torch
 
@@ -24,3 +33,106 @@ def _greedy_argmax(logits: torch.Tensor) -> torch.Tensor:
 
 _KEPT: list[torch.library.Library] = []
 """An operation lives as long as its library object."""
+
+
+@cache
+def for_speculation() -> None:
+    """What drafting by n-grams and verifying drafts needs on a CPU.
+
+    numba compiles vLLM's n-gram search, which is plain Python without it. ``CPUModelRunner`` puts its own kernels under
+    names that vLLM's rejection sampler no longer calls in 0.30.0; they are set where it does.
+    """
+    if importlib.util.find_spec("numba") is None:
+        sys.modules["numba"] = _numba()
+    import vllm.v1.sample.rejection_sampler as sampler
+
+    with contextlib.suppress(ImportError):
+        import vllm.utils.cpu_triton_utils as kernels
+
+        for called, kernel in REJECTION_KERNELS.items():
+            if hasattr(sampler, called) and hasattr(kernels, kernel):
+                getattr(sampler, called).kernel = getattr(kernels, kernel)
+
+
+REJECTION_KERNELS = {
+    "_rejection_greedy_sample": "rejection_greedy_sample_kernel",
+    "_rejection_random_sample": "rejection_random_sample_kernel",
+    "_expand": "expand_kernel",
+    "_sample_recovered_tokens": "sample_recovered_tokens_kernel",
+}
+"""What vLLM 0.30.0's rejection sampler calls, and the kernel for a CPU in ``vllm.utils.cpu_triton_utils``."""
+
+
+def _numba() -> ModuleType:
+    """The names of numba that the n-gram search uses, doing nothing."""
+
+    def decorate(*given: Any, **options: Any) -> Any:
+        return given[0] if len(given) == 1 and callable(given[0]) and not options else lambda function: function
+
+    module = ModuleType("numba")
+    module.__dict__.update(
+        jit=decorate, njit=decorate, prange=range, get_num_threads=lambda: 1, set_num_threads=lambda threads: None
+    )
+    return module
+
+
+@cache
+def for_async_steps() -> None:
+    """CUDA events, streams and pinned memory, with which the runner hands tokens from one step to the next.
+
+    On a CPU everything has happened when the call returns, so that there is nothing to wait for.
+    """
+    for name in ("zeros", "empty", "ones", "full"):
+        setattr(torch, name, _without_pinned_memory(getattr(torch, name)))
+    torch.Event = torch.cuda.Event = torch.cuda.Stream = _Nothing
+    torch.cuda.current_stream = lambda *_: _Nothing()
+    torch.cuda.stream = lambda _: contextlib.nullcontext()
+    torch.cuda.set_device = lambda *_: None
+    torch.Tensor.pin_memory = lambda tensor, *_: tensor
+
+
+def draft_by_counting(runner: Any, drafts: int) -> None:
+    """A draft model for asynchronous steps: after token t it drafts t + 1, t + 2, …, as the stub talker goes on.
+
+    It stands where ``EagleProposer`` would; which drafts were accepted, and what that does to the counts of the runner,
+    is the runner's own. Seen to work on vLLM-Omni 0.30.0.
+    """
+    from vllm.v1.spec_decode.eagle import EagleProposer
+
+    class Counting(EagleProposer):
+        kv_cache_gid = 0
+        supports_mm_inputs = False
+
+        def __init__(self) -> None:
+            pass
+
+    def propose(scheduled: Any, sampled: torch.Tensor, *_: Any, **__: Any) -> torch.Tensor:
+        accepted = (sampled != -1).sum(dim=1)
+        last = sampled.gather(1, (accepted - 1).clamp(min=0).unsqueeze(1)).squeeze(1)
+        accepted.masked_fill_(runner.discard_request_mask.gpu[: len(accepted)], 0)
+        runner._copy_valid_sampled_token_count(last.to(torch.int32), accepted.to(torch.int32))
+        return (last.unsqueeze(1) + torch.arange(1, drafts + 1)).to(torch.int32)
+
+    runner.drafter = Counting()
+    runner.propose_draft_token_ids = propose
+    object.__setattr__(runner.speculative_config, "use_eagle", lambda: True)
+    object.__setattr__(runner.speculative_config, "disable_padded_drafter_batch", False)
+
+
+class _Nothing:
+    """An event or a stream of a device that is never behind."""
+
+    device = torch.device("cpu")
+
+    def __init__(self, *_: Any, **__: Any) -> None:
+        pass
+
+    def __getattr__(self, name: str) -> Callable[..., None]:
+        return lambda *_, **__: None
+
+
+def _without_pinned_memory(make: Callable[..., torch.Tensor]) -> Callable[..., torch.Tensor]:
+    def made(*size: Any, pin_memory: bool = False, **options: Any) -> torch.Tensor:
+        return make(*size, **options)
+
+    return made
