@@ -5,11 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from spec_examples.outcome import Outcome, rows
-from spec_examples.running import put
-from spec_examples.scenario import Limits, Request, Scenario
+from spec_examples.running import forced, put
+from spec_examples.scenario import Limits, Request, Row, Scenario
 
 SPLIT_PROMPT = Scenario(requests=(Request(5, id="split"), Request(1, id="single")), limits=Limits(budget=4))
 """A five-token prompt under a budget of four, so a one-token tail, beside a one-token prompt; then decode."""
+
+FORCED_ROWS = forced([[Row(5, 4, 1, "split"), Row(1, 0, 1, "single"), Row(5, 5, 1, "decode")]])
+"""The same three kinds of row in one step, for a runner whose requests end with the prompt."""
 
 
 @dataclass(frozen=True)
@@ -32,9 +35,14 @@ def probe(on: str | None = None, runner: str | None = None) -> Probe:
     """What the runtime does with a split prompt and a one-token prompt.
 
     ``on`` and ``runner`` are as in ``phase-contract check --vllm-omni`` and ``--runner``; the default is the target
-    in force.
+    in force. The runtime is asked in a process of its own, on the CPU, whatever this one has imported; the first time
+    takes as long as its import.
+
+    Raises ``TargetUnavailable`` where it cannot be asked, ``RunnerRaised`` where the runner stops.
     """
     seen = rows(put(SPLIT_PROMPT, on=on, runner=runner))
+    if not any(row.computed >= row.prompt_len for row in seen):
+        seen += rows(put(FORCED_ROWS, on=on, runner=runner))
     prefill = [row for row in seen if row.computed < row.prompt_len]
     decode = [row for row in seen if row.computed >= row.prompt_len]
     return Probe(

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from spec_examples.execution.tables import placements
 from spec_examples.running import forced
-from spec_examples.scenario import Limits, Request, Row, Scenario
+from spec_examples.scenario import Growth, Limits, Plant, Request, Row, Scenario
 
 HOOKS = ("scalar", "batched")
 WITHOUT_MTP = ("scalar-no-mtp", "batched-no-mtp")
@@ -29,8 +29,15 @@ class Case:
     compared: bool = False
 
 
-def _both(name: str, *requests: Request, limits: Limits, talkers: tuple[str, ...] = HOOKS) -> Case:
-    return Case(name, tuple(Scenario(talker, requests=requests, limits=limits) for talker in talkers), compared=True)
+def _both(
+    name: str,
+    *requests: Request,
+    limits: Limits,
+    talkers: tuple[str, ...] = HOOKS,
+    planted: tuple[Plant, ...] = (),
+) -> Case:
+    scenarios = [Scenario(talker, requests=requests, limits=limits, planted=planted) for talker in talkers]
+    return Case(name, tuple(scenarios), compared=True)
 
 
 def _forced(name: str, *steps: list[Row], talkers: tuple[str, ...] = HOOKS) -> Case:
@@ -54,6 +61,19 @@ SCHEDULED = (
         Request(5, 8),
         Request(5, 8),
         limits=Limits(budget=8, blocks=6, long_prefill_threshold=1),
+    ),
+    _both(
+        "a prompt that grows",
+        Request(5, 3, "grows", grows=(Growth(6, at=4),)),
+        Request(3, 8, "beside"),
+        limits=Limits(budget=4),
+    ),
+    _both(
+        "keys planted in the state",
+        Request(5, id="one"),
+        Request(1, 4, id="other"),
+        limits=Limits(budget=4),
+        planted=(Plant("one", 1), Plant("other", 2)),
     ),
     _both(
         "an id that comes back",
@@ -149,13 +169,15 @@ def in_words(scenario: Scenario) -> str:
         for name in default.__dataclass_fields__
         if name == "budget" or getattr(scenario.limits, name) != getattr(default, name)
     )
-    return f"{talker}: requests {requests}; {limits}"
+    planted = "".join(f"; wrong keys planted for {plant.request} before step {plant.at}" for plant in scenario.planted)
+    return f"{talker}: requests {requests}; {limits}{planted}"
 
 
 def _request_in_words(request: Request) -> str:
     when = f" before step {request.arrives}" if request.arrives else ""
     ends = f", aborted before step {request.aborts}" if request.aborts is not None else ""
-    return f"{request.id} (prompt {request.prompt_len}, {request.max_tokens} to generate{when}{ends})"
+    grows = "".join(f", {growth.tokens} more before step {growth.at}" for growth in request.grows)
+    return f"{request.id} (prompt {request.prompt_len}, {request.max_tokens} to generate{when}{grows}{ends})"
 
 
 def digest() -> str:

@@ -10,6 +10,7 @@ from spec_examples.gate.commands.common import AGREED, Commands, add_command, ad
 from spec_examples.running import Context
 from spec_examples.targets import Target, install
 from spec_examples.targets.catalogue import releases
+from spec_examples.targets.published import new_releases
 from spec_examples.targets.target import RUNNERS, installed_version
 
 
@@ -19,13 +20,18 @@ def add(commands: Commands, default: Target) -> None:
         commands,
         "targets",
         "list what can be tested here",
-        "  phase-contract targets\n  phase-contract targets --format json",
+        "  phase-contract targets\n  phase-contract targets --new\n  phase-contract targets --format json",
+    )
+    parser.add_argument(
+        "--new", action="store_true", help="list published releases that the catalogue lacks; asks the package index"
     )
     add_output_options(parser)
     parser.set_defaults(run=_targets)
 
 
 def _targets(options: argparse.Namespace, out: TextIO, context: Context | None) -> int:
+    if options.new:
+        return _new(options, out)
     version = installed_version()
     found = [{"vllm_omni": "installed", "version": version, "at_hand": version is not None}]
     found += [
@@ -42,4 +48,17 @@ def _targets(options: argparse.Namespace, out: TextIO, context: Context | None) 
             stream.write(f"{entry['vllm_omni']:11} with vLLM {entry['vllm']}, {state}\n")
         stream.write(f"runners     {', '.join(RUNNERS)}, or package.module:Class\n")
         stream.write("a checkout  --vllm-omni PATH, a folder that contains vllm_omni/\n")
+    return AGREED
+
+
+def _new(options: argparse.Namespace, out: TextIO) -> int:
+    """Raises ``TargetUnavailable`` where the package index does not answer."""
+    found = new_releases()
+    with output(options.output, out) as stream:
+        if options.format == "json":
+            stream.write(report._json({"new": list(found)}))
+        elif found:
+            stream.writelines(f"{version}\n" for version in found)
+        else:
+            stream.write(f"none: all {len(releases())} published releases are in the catalogue\n")
     return AGREED
