@@ -234,9 +234,13 @@ def build_runner(name: str, config: VllmConfig, limits: Limits) -> Any:
     if limits.async_scheduling:
         stand_ins.for_async_steps()
     runner = runner_class(name)(config, torch.device("cpu"))
+    if limits.async_scheduling:
+        runner.async_output_copy_stream = stand_ins.Nothing()
     runner.load_model()
     grouped = limits.prefix_caching or limits.async_scheduling or limits.speculative_tokens
     groups = [KVCacheGroupSpec([], _kv_spec(limits))] if grouped else []
+    if grouped:
+        stand_ins.for_kv_groups()
     runner.initialize_kv_cache(_kv_cache(limits, groups))
     if limits.async_scheduling and limits.speculative_tokens:
         stand_ins.draft_by_counting(runner, limits.speculative_tokens)

@@ -36,6 +36,29 @@ _KEPT: list[torch.library.Library] = []
 
 
 @cache
+def for_kv_groups() -> None:
+    """Where each token's keys and values would be kept. A release whose compiled parts were left out cannot say.
+
+    The rule is that of ``BlockTable.compute_slot_mapping``, seen on vLLM 0.20.0 to 0.32.0.
+    """
+    if hasattr(torch.ops._C, "compute_slot_mapping_kernel_impl"):
+        return
+    from vllm.v1.worker.block_table import BlockTable
+
+    def compute_slot_mapping(
+        self: Any, num_reqs: int, query_start_loc: torch.Tensor, positions: torch.Tensor, *_: Any
+    ) -> None:
+        spans = query_start_loc[: num_reqs + 1].diff()
+        row = torch.repeat_interleave(torch.arange(num_reqs), spans.long())
+        at = positions[: len(row)].long()
+        self.slot_mapping.gpu.fill_(-1)
+        block = self.block_table.gpu[row, at // self.block_size].long()
+        self.slot_mapping.gpu[: len(row)] = block * self.block_size + at % self.block_size
+
+    BlockTable.compute_slot_mapping = compute_slot_mapping
+
+
+@cache
 def for_speculation() -> None:
     """What drafting by n-grams and verifying drafts needs on a CPU.
 
@@ -84,8 +107,8 @@ def for_async_steps() -> None:
     """
     for name in ("zeros", "empty", "ones", "full"):
         setattr(torch, name, _without_pinned_memory(getattr(torch, name)))
-    torch.Event = torch.cuda.Event = torch.cuda.Stream = _Nothing
-    torch.cuda.current_stream = lambda *_: _Nothing()
+    torch.Event = torch.cuda.Event = torch.cuda.Stream = Nothing
+    torch.cuda.current_stream = lambda *_: Nothing()
     torch.cuda.stream = lambda _: contextlib.nullcontext()
     torch.cuda.set_device = lambda *_: None
     torch.Tensor.pin_memory = lambda tensor, *_: tensor
@@ -119,7 +142,7 @@ def draft_by_counting(runner: Any, drafts: int) -> None:
     object.__setattr__(runner.speculative_config, "disable_padded_drafter_batch", False)
 
 
-class _Nothing:
+class Nothing:
     """An event or a stream of a device that is never behind."""
 
     device = torch.device("cpu")
