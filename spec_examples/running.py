@@ -16,7 +16,7 @@ from pathlib import Path
 
 import yaml
 
-from spec_examples.scenario import MAX_LEN, STUB_TALKERS, InvalidScenario, Limits, Request, Row, Scenario, Source
+from spec_examples.scenario import MAX_LEN, STUB_TALKERS, InvalidScenario, Limits, Plant, Request, Row, Scenario, Source
 from spec_examples.targets import Session, Target, resolve
 from spec_examples.targets.target import INSTALLED, installed_version
 from spec_examples.trace import Trace
@@ -95,6 +95,7 @@ def run(
     steps: Sequence[Sequence[Row]] = (),
     talker: str = "scalar",
     limits: Limits | None = None,
+    planted: Sequence[Plant] = (),
     on: str | None = None,
     runner: str | None = None,
 ) -> Trace:
@@ -102,7 +103,8 @@ def run(
 
     Give either requests, or the rows of one step, or ``steps`` of rows. ``talker`` is one of the stub talkers
     (``scalar``, ``batched``, ``scalar-no-mtp``, ``batched-no-mtp``), ``package.module:Class``, or ``file.py:Class``
-    for a file (on a page: a block with that title). ``on`` names another release, with its AR runner unless ``runner``
+    for a file (on a page: a block with that title). ``planted`` are phase keys that stand in intermediate state although
+    no runner wrote them. ``on`` names another release, with its AR runner unless ``runner``
     names another.
 
     Raises ``InvalidScenario`` for what no scheduler would ask, ``TargetUnavailable`` where there is no such runner,
@@ -110,6 +112,8 @@ def run(
     """
     context = current()
     scenario = _scenario(rows_or_requests, steps, _talker(talker, context), limits)
+    if planted:
+        scenario = replace(scenario, planted=tuple(planted))
     return put(scenario, on=on, runner=runner)
 
 
