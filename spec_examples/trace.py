@@ -126,8 +126,8 @@ class Step:
     ``hooks`` are in call order. ``mtp`` has one tuple of rows for each MTP call. ``forward`` holds one embedding a
     scheduled token, in the order of the input batch, and ``positions`` their positions. ``codes`` are those that the
     runner stores for each request after the step (absent where it stores none). ``sampled`` are the tokens that were
-    sampled. ``preempted`` are the requests that lost their blocks in this step, ``resumed`` those that came back in it
-    (V2 is told of them as new ones). ``planted`` is what the scenario put into intermediate state before the step.
+    sampled. ``preempted`` are the requests that lost their blocks in this step, ``resumed`` those that came back in it.
+    ``planted`` is what the scenario put into intermediate state before the step.
     ``in_flight`` counts the steps before this one whose output the scheduler had not seen when it made this one.
     """
 

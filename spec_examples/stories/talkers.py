@@ -58,3 +58,36 @@ class Skipping(Repeating):
         position = hidden_states[:, -1].long() + 1
         token = hidden_states[:, 4].long() + 1 + torch.isin(position, torch.tensor(SKIPS)).long()
         return nn.functional.one_hot(token.clamp(max=VOCAB - 1), VOCAB).float()
+
+
+class TooFew(ScalarTalker):
+    """A talker whose hook leaves out the last token of a row."""
+
+    def preprocess(
+        self, input_ids: torch.Tensor, input_embeds: torch.Tensor | None, **info: Any
+    ) -> tuple[torch.Tensor, torch.Tensor, dict[str, Any]]:
+        """``n`` tokens in, ``n - 1`` out."""
+        ids, embeds, update = super().preprocess(input_ids, input_embeds, **info)
+        return ids[:-1], embeds[:-1], update
+
+
+class TooMany(ScalarTalker):
+    """A talker whose hook returns everything twice."""
+
+    def preprocess(
+        self, input_ids: torch.Tensor, input_embeds: torch.Tensor | None, **info: Any
+    ) -> tuple[torch.Tensor, torch.Tensor, dict[str, Any]]:
+        """``n`` tokens in, ``2 n`` out."""
+        ids, embeds, update = super().preprocess(input_ids, input_embeds, **info)
+        return ids.repeat(2), embeds.repeat(2, 1), update
+
+
+class NoRows(ScalarTalker):
+    """A talker whose hook returns nothing."""
+
+    def preprocess(
+        self, input_ids: torch.Tensor, input_embeds: torch.Tensor | None, **info: Any
+    ) -> tuple[torch.Tensor, torch.Tensor, dict[str, Any]]:
+        """``n`` tokens in, none out."""
+        ids, embeds, update = super().preprocess(input_ids, input_embeds, **info)
+        return ids[:0], embeds[:0], update

@@ -41,13 +41,15 @@ CODES_KEYS = (("codes", "audio"), "code_predictor_codes")
 class Asked:
     """One step as the scheduler asks for it, its rows by request, and where the runner's output goes.
 
-    ``in_flight`` counts the steps before it whose output the scheduler has not seen.
+    ``in_flight`` counts the steps before it whose output the scheduler has not seen. ``resumed`` are the requests that
+    come back after a preemption; V2 is told of them as new ones.
     """
 
     output: SchedulerOutput
     rows: dict[str, ScheduledRow]
     finish: Callable[[Any], None]
     in_flight: int = 0
+    resumed: tuple[str, ...] = ()
 
 
 Drive = Callable[[Scenario, Any, Any], Iterator[Asked]]
@@ -210,8 +212,8 @@ def _execute(runner: Any, asked: Asked, planted: dict[str, dict[str, Value]]) ->
         positions=recording.positions[:start],
         codes=_stored_codes(runner, rows),
         sampled=_sampled(result),
-        preempted=tuple(sorted(getattr(asked.output, "preempted_req_ids", None) or ())),
-        resumed=_resumed(asked.output),
+        preempted=_preempted(asked.output),
+        resumed=asked.resumed,
         planted=planted,
         in_flight=asked.in_flight,
     )
@@ -257,10 +259,13 @@ def _scheduled_steps(scenario: Scenario, runner: Any, scheduler: Any) -> Iterato
     hasher = engine.block_hasher(scenario.limits)
     depth = 2 if scenario.limits.async_scheduling else 1
     unseen: deque[tuple[SchedulerOutput, Any]] = deque()
+    gone: set[str] = set()
     for number in range(MAX_STEPS):
         _come_and_go(scenario, scheduler, number, hasher)
         output = scheduler.schedule()
         rows = _scheduled_rows(output, scheduler)
+        resumed = tuple(sorted(gone & rows.keys()))
+        gone = gone.difference(resumed).union(_preempted(output))
         in_flight = len(unseen)
 
         def finish(result: Any, output: SchedulerOutput = output, most: int = depth if rows else 1) -> None:
@@ -268,7 +273,7 @@ def _scheduled_steps(scenario: Scenario, runner: Any, scheduler: Any) -> Iterato
             while len(unseen) >= most:
                 _show(scheduler, runner, *unseen.popleft())
 
-        yield Asked(output, rows, finish, in_flight)
+        yield Asked(output, rows, finish, in_flight, resumed)
         if not rows and not in_flight and not _more_to_come(scenario, number):
             if scheduler.requests:
                 raise RuntimeError(f"the scheduler can schedule none of: {', '.join(sorted(scheduler.requests))}")
@@ -363,10 +368,8 @@ def _progress(output: SchedulerOutput) -> dict[str, int]:
     return progress
 
 
-def _resumed(output: SchedulerOutput) -> tuple[str, ...]:
-    """The requests that come back after a preemption; a set since vLLM 0.12, a list of booleans before."""
-    cached = output.scheduled_cached_reqs
-    return tuple(sorted(getattr(cached, "resumed_req_ids", None) or ()))
+def _preempted(output: SchedulerOutput) -> tuple[str, ...]:
+    return tuple(sorted(getattr(output, "preempted_req_ids", None) or ()))
 
 
 def _scheduled_rows(output: SchedulerOutput, scheduler: Any) -> dict[str, ScheduledRow]:
