@@ -15,6 +15,7 @@ from spec_examples.conformance.known import known
 from spec_examples.conformance.record import Record
 from spec_examples.conformance.suite import SUITE
 from spec_examples.conformance.verdicts import judge_target
+from spec_examples.contract.clauses import CLAUSES
 from spec_examples.targets import Session, Target, TargetFailed, TargetUnavailable, catalogue
 from spec_examples.targets.reading import read_release
 from spec_examples.trace import Trace
@@ -79,7 +80,7 @@ def rejudged(record: Record) -> Record:
         return replace(record, cells=by_reading.judge(record.source))
     if not record.environment.runner:
         return record
-    return replace(record, cells=judge_target(recorded.traces_of(record)))
+    return replace(record, cells=judge_target(recorded.traces_of(record), record.environment.preprocess_from))
 
 
 def judge_runner(session: Session, target: Target) -> Record:
@@ -96,8 +97,10 @@ def judge_runner(session: Session, target: Target) -> Record:
         for scenario in case.scenarios:
             try:
                 traces[scenario.digest] = session.run(scenario, target)
-            except (TargetFailed, TargetUnavailable) as error:
+            except TargetFailed as error:
                 traces[scenario.digest] = Trace(environment=environment, error=str(error))
+            except TargetUnavailable:
+                pass  # this scenario cannot be put to it: a release without asynchronous scheduling, for example
     version = target.vllm_omni if target.is_release else environment.vllm_omni
     return recorded.record_of(version, target.runner, traces)
 
@@ -158,3 +161,24 @@ def unexpected(record: Record) -> list[str]:
         elif clause in expected and cell.verdict == "passed":
             lines.append(f"{where} passes, so the known divergence {expected[clause].id!r} is gone")
     return lines
+
+
+def first_kept(records: Iterable[Record]) -> dict[str, str]:
+    """For each clause that the shared runner keeps on the newest release: since which release it has kept it.
+
+    The shared runner is AR and generation, where run. A release on which neither can break a clause is passed over.
+    """
+    shared: dict[str, list[Record]] = {}
+    for record in records:
+        if record.runner in ("ar", "generation") and record.how == "run":
+            shared.setdefault(record.vllm_omni, []).append(record)
+    since: dict[str, str] = {}
+    for version in sorted(shared, key=Version):
+        for clause in CLAUSES:
+            verdicts = {record.cells[clause].verdict for record in shared[version]}
+            if verdicts <= {"passed", "not-applicable"}:
+                if "passed" in verdicts:
+                    since.setdefault(clause, version)
+            else:
+                since.pop(clause, None)
+    return since

@@ -13,14 +13,13 @@ import os
 import re
 import tempfile
 import tomllib
+import zlib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import date
-from functools import lru_cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
-
-import msgspec
 
 from spec_examples.conformance import by_reading, suite
 from spec_examples.conformance.verdicts import Cell, form, judge_target
@@ -31,8 +30,11 @@ from spec_examples.targets.reading import Definition, Guard, ReadRunner
 from spec_examples.targets.session import harness_digest
 from spec_examples.trace import Environment, Trace
 
+RECORDED = tuple(clause for clause, each in CLAUSES.items() if each.kind == "promise" or clause == "OWN-1")
+"""The clauses that a target has verdicts on."""
+
 RESULTS = Path(__file__).with_name("results")
-"""``VERSION-RUNNER.toml``, and ``VERSION-RUNNER.traces.gz`` with the traces, one line of JSON each."""
+"""``VERSION-RUNNER.toml``, and ``VERSION-RUNNER.traces.gz`` with the traces: a scenario's digest and JSON a line."""
 
 
 @dataclass(frozen=True)
@@ -103,7 +105,7 @@ def record_of(version: str, runner: str, traces: Mapping[str, Trace]) -> Record:
         how="run",
         recorded=date.today().isoformat(),
         made_with=ingredients(version, "run"),
-        cells=judge_target(traces),
+        cells=judge_target(traces, environment.preprocess_from),
         environment=environment,
         route_form=form(traces) or "",
         traces=dict(traces),
@@ -129,10 +131,7 @@ def record_of_source(version: str, runner: str, found: tuple[ReadRunner, ...]) -
 def unrunnable(version: str, runner: str, reason: str) -> Record:
     """The record of a target that could not be run, with the reason in every cell of a promise."""
     release = catalogue.release(version)
-    cells = judge_target({})
-    for clause, each in CLAUSES.items():
-        if each.kind == "promise" or clause == "OWN-1":
-            cells[clause] = Cell(clause, "not-runnable", message=reason)
+    cells = {clause: Cell(clause, "not-runnable", message=reason) for clause in RECORDED}
     return Record(
         vllm_omni=version,
         vllm=release.vllm if release else "",
@@ -140,8 +139,16 @@ def unrunnable(version: str, runner: str, reason: str) -> Record:
         how="run",
         recorded=date.today().isoformat(),
         made_with=ingredients(version, "run"),
-        cells=cells,
+        cells={**_elsewhere(), **cells},
     )
+
+
+def _elsewhere() -> dict[str, Cell]:
+    """Every clause in its order, and a cell for those that are no matter of a target: they are run on their pages."""
+    return {
+        each.id: Cell(each.id, "not-applicable", message=f"a {each.kind}: it is run on its page")
+        for each in CLAUSES.values()
+    }
 
 
 def write(record: Record) -> bool:
@@ -159,10 +166,9 @@ def write(record: Record) -> bool:
 
 
 def _packed(traces: Mapping[str, Trace]) -> bytes:
-    """The content of a file of traces: equal traces give equal bytes."""
+    """The content of a file of traces: equal traces give equal bytes. What ran them stands in the text file."""
     lines = "".join(
-        json.dumps({"scenario": digest, "trace": json.loads(trace.to_json())}, sort_keys=True) + "\n"
-        for digest, trace in sorted(traces.items())
+        f"{digest} {replace(trace, environment=Environment()).to_json()}\n" for digest, trace in sorted(traces.items())
     )
     return gzip.compress(lines.encode(), mtime=0) if lines else b""
 
@@ -181,6 +187,7 @@ def _undated(text: str) -> str:
 
 def as_text(record: Record) -> str:
     """The text file: TOML, a line a clause, so that a change in behaviour is a line in a diff."""
+    cells = [record.cells[clause] for clause in RECORDED]
     lines = [
         "# Written by phase-contract matrix --record. A line that changes is a behaviour that changed.",
         f"vllm_omni = {_quoted(record.vllm_omni)}",
@@ -188,6 +195,7 @@ def as_text(record: Record) -> str:
         f"runner = {_quoted(record.runner)}",
         f"runner_class = {_quoted(record.environment.runner)}",
         f"producer = {_quoted(record.environment.preprocess_from)}",
+        f"mtp_caller = {_quoted(record.environment.mtp_from)}",
         f"how = {_quoted(record.how)}",
         f"recorded = {_quoted(record.recorded)}",
         f"route_form = {_quoted(record.route_form)}",
@@ -198,13 +206,13 @@ def as_text(record: Record) -> str:
         *(f"{name} = {_quoted(value)}" for name, value in record.made_with.items()),
         "",
         "[verdicts]",
-        *(f"{cell.clause} = {_quoted(cell.verdict)}" for cell in record.cells.values()),
+        *(f"{cell.clause} = {_quoted(cell.verdict)}" for cell in cells),
         "",
         "[evidence]",
-        *(f"{cell.clause} = {_quoted(cell.evidence)}" for cell in record.cells.values() if cell.evidence),
+        *(f"{cell.clause} = {_quoted(cell.evidence)}" for cell in cells if cell.evidence),
         "",
         "[messages]",
-        *(f"{cell.clause} = {_quoted(cell.message)}" for cell in record.cells.values() if cell.message),
+        *(f"{cell.clause} = {_quoted(cell.message)}" for cell in cells if cell.message),
         *(line for runner in record.source for line in _source_lines(runner)),
     ]
     return "\n".join(lines) + "\n"
@@ -277,7 +285,7 @@ def read(path: Path) -> Record:
             how=data["how"],
             recorded=data["recorded"],
             made_with=data["made_with"],
-            cells=cells,
+            cells={**_elsewhere(), **cells},
             environment=Environment(
                 vllm_omni=data["vllm_omni"],
                 vllm=data["vllm"],
@@ -285,6 +293,7 @@ def read(path: Path) -> Record:
                 python=data["python"],
                 runner=data["runner_class"],
                 preprocess_from=data["producer"],
+                mtp_from=data["mtp_caller"],
             ),
             route_form=data["route_form"],
             source=tuple(_source(entry) for entry in data.get("source", ())),
@@ -294,14 +303,21 @@ def read(path: Path) -> Record:
 
 
 def traces_of(record: Record) -> dict[str, Trace]:
-    """The traces that a record was judged on. Raises ``ValueError`` where they are missing or damaged."""
+    """The traces that a record was judged on, without what ran them: traces that are equal are the same object.
+
+    Raises ``ValueError`` where they are missing or damaged.
+    """
     path = record.traces_path
     try:
-        lines = gzip.decompress(path.read_bytes()).splitlines()
-        loaded = [msgspec.json.decode(line, type=_Line) for line in lines]
-    except (OSError, EOFError, msgspec.MsgspecError) as error:
+        lines = [line.partition(b" ") for line in gzip.decompress(path.read_bytes()).splitlines()]
+        return {digest.decode(): _decoded(text) for digest, _, text in lines}
+    except (OSError, EOFError, zlib.error, ValueError) as error:
         raise ValueError(f"{path.name}: not recorded traces: {error}") from error
-    return {line.scenario: line.trace for line in loaded}
+
+
+@cache
+def _decoded(text: bytes) -> Trace:
+    return Trace.from_json(text)
 
 
 def recorded_trace(version: str, runner: str, scenario: Scenario) -> Trace | None:
@@ -314,14 +330,11 @@ def recorded_trace(version: str, runner: str, scenario: Scenario) -> Trace | Non
 def _valid_traces(path: Path) -> dict[str, Trace]:
     try:
         record = read(path)
-        return {} if record.is_stale or record.how != "run" else traces_of(record)
+        if record.is_stale or record.how != "run":
+            return {}
+        return {digest: replace(trace, environment=record.environment) for digest, trace in traces_of(record).items()}
     except ValueError:
         return {}
-
-
-class _Line(msgspec.Struct):
-    scenario: str
-    trace: Trace
 
 
 def _quoted(text: str) -> str:

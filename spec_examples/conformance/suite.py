@@ -62,6 +62,7 @@ SCHEDULED = (
         Request(5, 8),
         limits=Limits(budget=8, blocks=6, long_prefill_threshold=1),
     ),
+    _both("asynchronous steps", Request(5, 5), Request(1, 5), limits=Limits(budget=4, async_scheduling=True)),
     _both(
         "a prompt that grows",
         Request(5, 3, "grows", grows=(Growth(6, at=4),)),
@@ -176,8 +177,9 @@ def in_words(scenario: Scenario) -> str:
 def _request_in_words(request: Request) -> str:
     when = f" before step {request.arrives}" if request.arrives else ""
     ends = f", aborted before step {request.aborts}" if request.aborts is not None else ""
+    shares = f", the first {request.same_tokens} tokens those of {request.same_as}" if request.same_as else ""
     grows = "".join(f", {growth.tokens} more before step {growth.at}" for growth in request.grows)
-    return f"{request.id} (prompt {request.prompt_len}, {request.max_tokens} to generate{when}{grows}{ends})"
+    return f"{request.id} (prompt {request.prompt_len}, {request.max_tokens} to generate{when}{shares}{grows}{ends})"
 
 
 def digest() -> str:

@@ -43,8 +43,12 @@ class _Shown:
     error: str | None = None
 
 
-def judge_target(traces: Mapping[str, Trace]) -> dict[str, Cell]:
-    """A cell for every clause, from the suite's traces by scenario digest. A missing trace counts as not run."""
+def judge_target(traces: Mapping[str, Trace], producer: str) -> dict[str, Cell]:
+    """A cell for every clause, from the suite's traces by scenario digest, and the class whose ``_preprocess`` ran.
+
+    A scenario without a trace could not be put to the target.
+    """
+    missing = sum(scenario.digest not in traces for case in SUITE for scenario in case.scenarios)
     batched = any(_called_batched(trace) for trace in traces.values())
     shown: dict[str, list[_Shown]] = {clause: [] for clause in (*JUDGES, "ROUTE-6")}
     stopped: list[tuple[str, str]] = []
@@ -52,13 +56,13 @@ def judge_target(traces: Mapping[str, Trace]) -> dict[str, Cell]:
         found = [(scenario, traces[scenario.digest]) for scenario in case.scenarios if scenario.digest in traces]
         for scenario, trace in found:
             stopped += [(case.name, trace.error)] if trace.error else []
-            for verdict in judge(trace):
+            for verdict in _verdicts(trace):
                 if verdict.clause == "ROUTE-1" and not batched and _offers_batched(scenario):
                     continue  # no row of the whole suite reached a batched hook: there is none here
                 shown[verdict.clause].append(_Shown(case.name, verdict, trace.error))
         if case.compared and len(found) == 2:
-            shown["ROUTE-6"].append(_Shown(case.name, judge_pair(found[0][1], found[1][1])))
-    cells = {clause: _cell(clause, found) for clause, found in shown.items()}
+            shown["ROUTE-6"].append(_Shown(case.name, _compared(found[0][1], found[1][1])))
+    cells = {clause: _cell(clause, found, missing) for clause, found in shown.items()}
     if not batched:
         for clause in BATCHED:
             cells[clause] = Cell(clause, "not-applicable", message="there is no batched hook: no row reached one")
@@ -67,7 +71,7 @@ def judge_target(traces: Mapping[str, Trace]) -> dict[str, Cell]:
         cells["ROUTE-1"] = Cell("ROUTE-1", "failed", name, f"the runner stopped: {error}")
     for each in CLAUSES.values():
         cells.setdefault(each.id, Cell(each.id, "not-applicable", message=f"a {each.kind}: it is run on its page"))
-    cells["OWN-1"] = _owner(traces)
+    cells["OWN-1"] = _owner(producer)
     return {clause: cells[clause] for clause in CLAUSES}
 
 
@@ -105,10 +109,28 @@ def _offers_batched(scenario: Scenario) -> bool:
     return isinstance(scenario.talker, str) and any(word in scenario.talker for word in ("atched", "Filling"))
 
 
-def _cell(clause: str, found: list[_Shown]) -> Cell:
+_JUDGED: dict[int, tuple[Trace, tuple[Verdict, ...]]] = {}
+_COMPARED: dict[tuple[int, int], tuple[Trace, Trace, Verdict]] = {}
+"""By the identity of traces, which are kept with them: releases that behave alike share theirs, and are judged once."""
+
+
+def _verdicts(trace: Trace) -> tuple[Verdict, ...]:
+    if id(trace) not in _JUDGED:
+        _JUDGED[id(trace)] = (trace, judge(trace))
+    return _JUDGED[id(trace)][1]
+
+
+def _compared(scalar: Trace, batched: Trace) -> Verdict:
+    pair = (id(scalar), id(batched))
+    if pair not in _COMPARED:
+        _COMPARED[pair] = (scalar, batched, judge_pair(scalar, batched))
+    return _COMPARED[pair][2]
+
+
+def _cell(clause: str, found: list[_Shown], missing: int) -> Cell:
     """Failed where one case fails, or where nothing but stopped cases speaks of it; passed where one shows it.
 
-    Else it does not apply.
+    Else it does not apply, unless the case that would have shown it may be one of the ``missing``.
     """
     states: tuple[State, State] = ("failed", "passed")
     for state in states:
@@ -118,16 +140,17 @@ def _cell(clause: str, found: list[_Shown]) -> Cell:
     for one in found:
         if one.error:
             return Cell(clause, "failed", one.case, f"the runner stopped before anything showed it: {one.error}")
+    if missing:
+        return Cell(clause, "not-runnable", message=f"{missing} scenarios of the suite could not be put to this runner")
     message = found[0].verdict.message if found else "no case of the suite speaks of it here"
     return Cell(clause, "not-applicable", message=message)
 
 
-def _owner(traces: Mapping[str, Trace]) -> Cell:
+def _owner(producer: str) -> Cell:
     """OWN-1: whose ``_preprocess`` ran."""
-    owners = {trace.environment.preprocess_from for trace in traces.values()} - {""}
-    if owners == {SHARED_PRODUCER}:
+    if producer == SHARED_PRODUCER:
         return Cell("OWN-1", "passed", SUITE[0].name)
-    if owners == {V2_PRODUCER}:
+    if producer == V2_PRODUCER:
         return Cell("OWN-1", "not-applicable", message=f"it speaks of the shared runner; here {V2_PRODUCER} produces")
-    produces = ", ".join(sorted(owners)) or "no class that is known"
+    produces = producer or "no class that is known"
     return Cell("OWN-1", "not-applicable", message=f"not {SHARED_PRODUCER} but {produces} produces here, see OWN-2")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import TextIO
 
 from rich.console import Console
@@ -13,7 +13,9 @@ from spec_examples.conformance import record as recorded
 from spec_examples.conformance.known import known
 from spec_examples.conformance.matrix import MATRIX_RUNNERS, judge_runner, run_all, unexpected, wanted
 from spec_examples.conformance.record import Record
+from spec_examples.conformance.suite import SUITE, case, in_words
 from spec_examples.contract.clauses import CLAUSES
+from spec_examples.execution.show import show_step
 from spec_examples.gate.commands.common import (
     AGREED,
     DISAGREED,
@@ -42,6 +44,7 @@ def add(commands: Commands, default: Target) -> None:
         "  phase-contract matrix\n"
         "  phase-contract matrix --release 0.22.0 --release 0.30.0 --runner ar\n"
         "  phase-contract matrix --live --shard 1/2 --format json --output matrix.json\n"
+        '  phase-contract matrix --release 0.30.0 --runner v2 --show "split prompt"\n'
         "  phase-contract matrix --runner my_plugin.runner:MyModelRunner\n"
         "  phase-contract matrix --vllm-omni ../vllm-omni --runner ar --runner v2",
     )
@@ -61,6 +64,9 @@ def add(commands: Commands, default: Target) -> None:
     )
     parser.add_argument("--shard", type=_shard, default=(1, 1), metavar="I/N", help="every N-th release, from the I-th")
     parser.add_argument("--live", action="store_true", help="run all, not only what is stale")
+    parser.add_argument(
+        "--show", metavar="CASE", help="print what a case of the suite led to, step by step, on one release and runner"
+    )
     parser.add_argument("--record", action="store_true", help="write what was run to the committed results")
     add_output_options(parser)
     parser.set_defaults(run=_matrix)
@@ -83,6 +89,9 @@ def _matrix(options: argparse.Namespace, out: TextIO, context: Context | None) -
             own = options.vllm_omni or any(":" in runner for runner in options.runner)
             judge = _judge_own if own else _judge_published
             records = judge(options, context, status.update)
+        if options.show is not None:
+            stream.writelines(f"{line}\n" for line in _shown(options.show, records))
+            return AGREED
         lines = [line for record in records for line in unexpected(record)]
         missing = sorted({record.cells["ROUTE-1"].message for record in records if _could_not_be_run(record)})
         if options.format == "json":
@@ -127,6 +136,23 @@ def _judge_published(options: argparse.Namespace, _: Context | None, say: Callab
             if record.traces or record.source:
                 recorded.write(record)
     return records
+
+
+def _shown(name: str, records: list[Record]) -> Iterator[str]:
+    """A case's scenarios, and what crossed the boundary in each."""
+    chosen = case(name)
+    if chosen is None:
+        raise Stop(NOT_ASKED, f"no case {name!r}; the suite has: {', '.join(each.name for each in SUITE)}")
+    if len(records) != 1 or records[0].how != "run":
+        raise Stop(NOT_ASKED, "--show takes one release and one runner that is run")
+    (record,) = records
+    traces = record.traces or recorded.traces_of(record)
+    for scenario in chosen.scenarios:
+        trace = traces[scenario.digest]
+        yield in_words(scenario)
+        yield from (show_step(trace, number) for number in range(1, len(trace.steps) + 1))
+        if trace.error:
+            yield f"    the runner stopped: {trace.error}"
 
 
 def _could_not_be_run(record: Record) -> bool:

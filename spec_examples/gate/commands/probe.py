@@ -24,7 +24,6 @@ from spec_examples.running import Context, running
 from spec_examples.targets import Target, resolve
 from spec_examples.trace import Environment
 
-
 METADATA = {
     True: "yes: the three keys arrive on every row, and say prefill for a one-token tail and a one-token prompt",
     False: "no: a key is missing on some row, or a one-token tail or a one-token prompt is not called prefill",

@@ -1,0 +1,1 @@
+"""A plugin as it would stand outside of vLLM-Omni: model runners of its own."""

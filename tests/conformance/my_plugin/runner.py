@@ -1,0 +1,102 @@
+"""Model runners as a plugin would bring them: one that conforms, and some that are wrong on one clause each."""
+
+from contextlib import contextmanager
+
+import numpy as np
+from vllm_omni.worker.gpu_ar_model_runner import GPUARModelRunner
+
+
+class MyModelRunner(GPUARModelRunner):
+    """Keeps the shared preprocessing, and so the contract."""
+
+
+class WrappedHook(GPUARModelRunner):
+    """Stands between the shared preprocessing and the model's ``preprocess``."""
+
+    def _preprocess(self, *arguments, **options):
+        with replaced(self.model, "preprocess", self.between):
+            return super()._preprocess(*arguments, **options)
+
+    def between(self, hook, input_ids, input_embeds, **info):
+        return hook(input_ids=input_ids, input_embeds=input_embeds, **info)
+
+
+class NumpyLength(WrappedHook):
+    """FIELD-1: takes the prompt's length from an array, so it is no ``int``."""
+
+    def between(self, hook, input_ids, input_embeds, **info):
+        info["_omni_prompt_len"] = np.int32(info["_omni_prompt_len"])
+        return hook(input_ids=input_ids, input_embeds=input_embeds, **info)
+
+
+class NumpyFlag(WrappedHook):
+    """FIELD-3: compares in an array, so the flag is no ``bool``."""
+
+    def between(self, hook, input_ids, input_embeds, **info):
+        info["_omni_is_prefill"] = np.bool_(info["_omni_is_prefill"])
+        return hook(input_ids=input_ids, input_embeds=input_embeds, **info)
+
+
+class ScalarWhenMixed(GPUARModelRunner):
+    """ROUTE-1: uses the batched hook only in steps without prefill."""
+
+    def _preprocess(self, *arguments, **options):
+        if not any(is_prefill for _, _, is_prefill in spans(self, arguments[0])):
+            return super()._preprocess(*arguments, **options)
+        with replaced(self.model, "preprocess_decode_batch", None):
+            return super()._preprocess(*arguments, **options)
+
+
+class TouchesPrompt(GPUARModelRunner):
+    """ROUTE-3: scales the embeddings of the prompt after the hook returned them."""
+
+    def _preprocess(self, *arguments, **options):
+        result = super()._preprocess(*arguments, **options)
+        for start, span, is_prefill in spans(self, arguments[0]):
+            if is_prefill:
+                result[1][start : start + span] *= 0.5
+        return result
+
+
+class TouchesLongSpans(GPUARModelRunner):
+    """ROUTE-5: writes over the last embedding of a decode span of several tokens."""
+
+    def _preprocess(self, *arguments, **options):
+        result = super()._preprocess(*arguments, **options)
+        for start, span, is_prefill in spans(self, arguments[0]):
+            if span > 1 and not is_prefill:
+                result[1][start + span - 1] = 0.5
+        return result
+
+
+class MtpAtTheWrongOffset(GPUARModelRunner):
+    """ROUTE-4: hands MTP the offsets of its rows in the wrong order."""
+
+    def _talker_mtp_forward(self, decode_req_ids, inputs_embeds, start_offsets=None):
+        offsets = start_offsets[::-1] if start_offsets else start_offsets
+        return super()._talker_mtp_forward(decode_req_ids, inputs_embeds, offsets)
+
+
+def spans(runner, scheduled):
+    """First token, tokens, and whether it is prefill, for each row of the batch."""
+    start = 0
+    for index, request in enumerate(runner.input_batch.req_ids):
+        span = scheduled.num_scheduled_tokens[request]
+        computed = runner.input_batch.num_computed_tokens_cpu[index]
+        yield start, span, computed < len(runner.requests[request].prompt_token_ids)
+        start += span
+
+
+@contextmanager
+def replaced(model, name, between):
+    """Meanwhile, calls of the model's hook go through ``between``; without it, the model has no such hook."""
+    hook = getattr(model, name, None)
+    setattr(model, name, between and (lambda *given, **info: call(hook, between, *given, **info)))
+    try:
+        yield
+    finally:
+        delattr(model, name)
+
+
+def call(hook, between, input_ids, input_embeds=None, **info):
+    return between(hook, input_ids, input_embeds, **info)

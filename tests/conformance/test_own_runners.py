@@ -1,0 +1,106 @@
+"""A plugin's runner is judged from a folder, and a wrong one gets exactly its own clauses red.
+
+The guide for runner authors shows these runs; here they are made, and the guide is held against them.
+"""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from spec_examples.conformance.matrix import judge_runner, unexpected
+from spec_examples.contract.clauses import CLAUSES
+from spec_examples.targets import Session, resolve
+from spec_examples.targets.bounds import Bounds
+
+HERE = Path(__file__).parent
+GUIDE = HERE.parents[1] / "docs" / "guides" / "runner-authors.md"
+
+WRONG = {
+    "MyModelRunner": set(),
+    "NumpyLength": {"FIELD-1"},
+    "NumpyFlag": {"FIELD-3"},
+    "ScalarWhenMixed": {"ROUTE-1"},
+    "TouchesPrompt": {"ROUTE-3"},
+    "MtpAtTheWrongOffset": {"ROUTE-4"},
+    "TouchesLongSpans": {"ROUTE-5"},
+}
+"""The clauses that each runner of the plugin breaks."""
+
+
+@pytest.fixture(scope="module")
+def plugins():
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYTHONPATH", str(HERE))
+        with Session(bounds=Bounds(scenario_s=20)) as session:
+            yield session
+
+
+@pytest.fixture(scope="module")
+def judged(plugins):
+    """One record a runner; each has a process of its own."""
+    return {name: judge_runner(plugins, resolve(runner=f"my_plugin.runner:{name}")) for name in WRONG}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_exactly_its_own_clauses_are_red(judged, name):
+    cells = judged[name].cells
+    assert {clause for clause, cell in cells.items() if cell.verdict == "failed"} == WRONG[name]
+    others = {clause for clause, each in CLAUSES.items() if each.kind == "promise"} - WRONG[name]
+    assert {cells[clause].verdict for clause in others} == {"passed"}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_the_first_line_of_a_wrong_runner_says_what_is_wrong(judged, name):
+    lines = unexpected(judged[name])
+    assert len(lines) == len(WRONG[name])
+    for line, clause in zip(lines, WRONG[name], strict=True):
+        assert f"runner my_plugin.runner:{name}: {clause} fails" in line
+        assert "\n" not in line
+
+
+def test_a_runner_that_overrides_the_producer_is_told_that_it_answers_for_itself(judged):
+    assert judged["MyModelRunner"].cells["OWN-1"].verdict == "passed"
+    own = judged["TouchesPrompt"].cells["OWN-1"]
+    assert (own.verdict, "TouchesPrompt produces here, see OWN-2" in own.message) == ("not-applicable", True)
+
+
+def test_a_runner_that_is_not_there_is_not_runnable(plugins):
+    record = judge_runner(plugins, resolve(runner="my_plugin.runner:NoSuchRunner"))
+    promises = {record.cells[clause].verdict for clause, each in CLAUSES.items() if each.kind == "promise"}
+    assert promises == {"not-runnable"}
+    assert "NoSuchRunner" in record.cells["ROUTE-1"].message
+
+
+def test_the_guide_shows_the_files_as_they_are():
+    text = GUIDE.read_text(encoding="utf-8")
+    code = (HERE / "my_plugin" / "runner.py").read_text(encoding="utf-8")
+    shown = re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL)
+    own = [part for block in shown if "class" in block for part in block.split("\n\n\n")]
+    assert len(own) == len(WRONG)
+    for part in own:
+        assert part.strip() in code, part
+
+
+def test_the_guide_shows_the_verdicts_as_they_are(judged):
+    from spec_examples.gate.commands.matrix import as_table
+
+    text = GUIDE.read_text(encoding="utf-8")
+    for line in as_table(list(judged.values())):
+        assert line in text
+    for record in judged.values():
+        for line in unexpected(record):
+            assert line in text
+
+
+def test_json_has_the_stable_names(judged):
+    from spec_examples.gate.commands.matrix import _as_json
+
+    results = json.loads(_as_json([judged["NumpyFlag"]]))["results"]
+    assert len(results) == len(CLAUSES)
+    for result in results:
+        assert {"vllm_omni", "runner", "clause", "verdict", "how", "known", "evidence", "recorded"} <= result.keys()
+        assert result["verdict"] in ("passed", "failed", "not-applicable", "not-runnable")
+        assert result["how"] in ("run", "read")
+        assert result["known"] is False
