@@ -310,9 +310,12 @@ def traces_of(record: Record) -> dict[str, Trace]:
     path = record.traces_path
     try:
         lines = [line.partition(b" ") for line in gzip.decompress(path.read_bytes()).splitlines()]
-        return {digest.decode(): _decoded(text) for digest, _, text in lines}
+        found = {digest.decode(): _decoded(text) for digest, _, text in lines}
     except (OSError, EOFError, zlib.error, ValueError) as error:
         raise ValueError(f"{path.name}: not recorded traces: {error}") from error
+    if not found:
+        raise ValueError(f"{path.name}: not recorded traces: there are none in it")
+    return found
 
 
 @cache

@@ -100,7 +100,9 @@ def test_a_divergence_that_is_gone_is_red(results, monkeypatch):
     }
 
 
-@pytest.mark.parametrize("damage", [b"", b"garbage", gzip.compress(b"0 {}\n0 {"), None])
+@pytest.mark.parametrize(
+    "damage", [b"", b"garbage", gzip.compress(b"0 {}\n0 {"), None], ids=["empty", "garbage", "cut off", "missing"]
+)
 def test_damaged_traces_are_an_error_of_one_line(results, damage):
     file = results / "0.30.0-ar.traces.gz"
     file.unlink() if damage is None else file.write_bytes(damage)
