@@ -26,7 +26,7 @@ class HollowSession(Session):
 
 @pytest.mark.parametrize("page", sorted(ROOT.glob("docs/contract/*.md")), ids=lambda page: page.stem)
 def test_every_example_fails(page):
-    report = check([page], HollowSession(), Target())
+    report = check([page], HollowSession(live=True), Target())  # what is recorded is no answer of this runner
     assert report.results
     survivors = [str(result.id) for result in report.results if result.outcome not in ("failed", "error")]
     assert survivors == []
