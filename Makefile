@@ -9,7 +9,7 @@ export PYTHONDONTWRITEBYTECODE :=
 export NO_MKDOCS_2_WARNING := 1
 
 .DEFAULT_GOAL := help
-.PHONY: generated help check test site serve bench lint e2e ci clean environment
+.PHONY: generated help check test site serve bench lint e2e search ci clean environment
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z0-9]+:.*## / {printf "make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -35,6 +35,9 @@ serve: generated ## serve the site at http://127.0.0.1:8000 and reload it as pag
 e2e: ## a tiny Qwen3-TTS through its whole pipeline, cut and uncut, in an environment of its own (6 GiB)
 	@$(PYTHON) setup/environment.py --for e2e
 	.venv-e2e/bin/python -m pytest tests/e2e
+
+search: environment ## look ten minutes for a schedule that breaks the contract (MINUTES=60 takes longer)
+	$(BIN)/python -m spec_examples.search --minutes $(or $(MINUTES),10)
 
 bench: environment ## measure the gate, as ratios to importing the runner
 	$(BIN)/python -m spec_examples.gate.bench

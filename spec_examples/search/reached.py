@@ -31,6 +31,7 @@ KINDS = (
     "resumed at cached progress inside the prompt",
     "resumed at cached progress past the prompt",
     "replayed decode of one token, nothing sampled",
+    "the same without a long_prefill_token_threshold",
     "replayed decode of several tokens",
     "prefill again after the prompt grew",
     "one-token tail of a grown prompt",
@@ -64,7 +65,7 @@ class Reached:
     def add(self, trace: Trace, verdicts: tuple[Verdict, ...]) -> None:
         """Count a trace that was judged; ``clauses`` counts the rows that each clause was judged on."""
         self.traces += 1
-        history = _History()
+        history = _History(bool(trace.scheduler.get("long_prefill_token_threshold")))
         for step in trace.steps:
             self.steps += 1
             self.rows += len(step.rows)
@@ -103,7 +104,8 @@ class Reached:
 class _History:
     """What the rows of one trace were before the row that is looked at."""
 
-    def __init__(self) -> None:
+    def __init__(self, threshold: bool) -> None:
+        self.threshold = threshold
         self.last: dict[str, ScheduledRow] = {}
         self.reached: dict[str, int] = {}
 
@@ -113,6 +115,8 @@ class _History:
         first = last is None or came_back
         found = {kind for kind, holds in _kinds(step, row, last, replayed, first) if holds}
         found |= {"an id that comes back"} if came_back else set()
+        if "replayed decode of one token, nothing sampled" in found and not self.threshold:
+            found.add("the same without a long_prefill_token_threshold")
         self.last[row.request] = row
         self.reached[row.request] = max(0 if first else self.reached.get(row.request, 0), row.computed + row.span)
         return found
