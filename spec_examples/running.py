@@ -103,8 +103,8 @@ def run(
 
     Give either requests, or the rows of one step, or ``steps`` of rows. ``talker`` is one of the stub talkers
     (``scalar``, ``batched``, ``scalar-no-mtp``, ``batched-no-mtp``), ``package.module:Class``, or ``file.py:Class``
-    for a file (on a page: a block with that title). ``planted`` are phase keys that stand in intermediate state although
-    no runner wrote them. ``on`` names another release, with its AR runner unless ``runner`` names another.
+    for a file (on a page: a block with that title). ``planted`` are phase keys that stand in intermediate state,
+    although no runner wrote them. ``on`` names another release, with its AR runner unless ``runner`` names another.
 
     Raises ``InvalidScenario`` for what no scheduler would ask, ``TargetUnavailable`` where there is no such runner,
     and ``RunnerRaised`` where the runner or a hook raises.
