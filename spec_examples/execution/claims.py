@@ -50,8 +50,11 @@ def releases_at_hand() -> tuple[tuple[Version, Target], ...]:
 
 
 def _unconditional(page: PageExecution, admonition: Example, inner: tuple[Example, ...]) -> dict[str, Result]:
-    results = {example.id: page.evaluate(example) for example in inner}
-    wrong = [r for r in results.values() if r.outcome in ("failed", "error")]
+    """One after the other, and each kept at once: an output is compared with what the block before it printed."""
+    for example in inner:
+        if example.id not in page.results:
+            page.results[example.id] = page._result(example)
+    wrong = [r for e in inner if (r := page.results[e.id]).outcome in ("failed", "error")]
     message = f"the example at line {wrong[0].line} does not hold" if wrong else ""
     outcome = wrong[0].outcome if wrong else "passed"
     return {admonition.id: page._as_result(admonition, outcome, message)}

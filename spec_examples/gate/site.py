@@ -20,6 +20,7 @@ from spec_examples.conformance.suite import SUITE, case, in_words
 from spec_examples.conformance.verdicts import Cell, failing_step
 from spec_examples.contract.clauses import CLAUSES
 from spec_examples.execution.show import show_step
+from spec_examples.stories import draw
 from spec_examples.targets import catalogue
 from spec_examples.trace import Trace
 
@@ -42,6 +43,7 @@ def main() -> None:
     }
     for name, text in files.items():
         (GENERATED / name).write_text(text + "\n", encoding="utf-8")
+    draw.write_all(GENERATED / "traces")
 
 
 def newest_first(records: Iterable[Record]) -> list[Record]:

@@ -162,7 +162,8 @@ class Session:
 
 def _process_of(target: Target) -> Target:
     """Runners of the package share one import; a runner from elsewhere gets a process of its own."""
-    return target if ":" in target.runner else Target(target.vllm_omni)
+    is_foreign = ":" in target.runner and not target.runner.startswith("spec_examples.")
+    return target if is_foreign else Target(target.vllm_omni)
 
 
 @cache

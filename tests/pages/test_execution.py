@@ -154,3 +154,14 @@ def test_one_block_alone_brings_back_what_it_needs(tmp_path, session):
     path.write_text("# Page\n\n" + block(RUN + "trace = run(Row(5, 5, 1))") + block("assert trace.mtp"))
     execution = PageExecution(read(path), session, Target())
     assert execution.evaluate(execution.page.examples[1]).outcome == "passed"
+
+
+def test_an_admonition_without_a_range_passes_with_its_blocks(execute):
+    inside = (
+        "    ```python\n    from spec_examples import Row, rows, run\n\n"
+        "    print(rows(run(Row(5, 4, 1)))[0].phase)\n    ```\n\n"
+        '    ```text title="Output"\n    {}\n    ```\n'
+    )
+    note = '!!! note "A tail"\n\n'
+    assert outcomes(execute(note + inside.format("prefill"))) == [(3, "passed"), (5, "passed"), (11, "passed")]
+    assert outcomes(execute(note + inside.format("decode"))) == [(3, "failed"), (5, "passed"), (12, "failed")]

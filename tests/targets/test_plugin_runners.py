@@ -92,5 +92,5 @@ def test_a_runner_name_that_is_none_is_refused():
 @pytest.mark.parametrize("text", ["much", "0", "-1"])
 def test_a_bound_that_is_no_number_above_zero_is_refused(monkeypatch, text):
     monkeypatch.setenv("PHASE_CONTRACT_SCENARIO_S", text)
-    with pytest.raises(ValueError, match=f"PHASE_CONTRACT_SCENARIO_S='{text}': write a number"):
+    with pytest.raises(TargetUnavailable, match=f"PHASE_CONTRACT_SCENARIO_S='{text}': write a number"):
         Session()

@@ -71,7 +71,10 @@ def _row(options: argparse.Namespace, out: TextIO, context: Context | None) -> i
     scenario = forced([[one, *options.beside]], options.hook + ("-no-mtp" if options.no_mtp else ""))
     progress = Console(stderr=True)
     with output(options.output, out) as stream, session_for(context, False, progress) as session:
-        with progress.status(f"importing {target}"), running(Context(session, target, made=context.made if context else [])):
+        with (
+            progress.status(f"importing {target}"),
+            running(Context(session, target, made=context.made if context else [])),
+        ):
             trace = put(scenario)
         seen = rows(trace)
         if not seen:
