@@ -85,10 +85,18 @@ def _run(page: PageExecution, block: Example) -> None:
         raise Disagreement(f"does not hold on this runner: {text}{said}", line=line) from error
     except NameError as error:
         raise _missing(page, block, error, _line_in(error, name)) from error
-    except (Exception, SystemExit) as error:
-        raise Disagreement(
-            f"{type(error).__name__}: {' '.join(str(error).split())}", line=_line_in(error, name)
-        ) from error
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # a block may raise what it likes; it is red, and the other pages are judged
+        raise Disagreement(f"{type(error).__name__}: {_said(error)}", line=_line_in(error, name)) from error
+
+
+def _said(error: BaseException) -> str:
+    """What an exception says of itself, in one line, if it can."""
+    try:
+        return " ".join(str(error).split())
+    except Exception as broken:
+        return f"its text cannot be read ({type(broken).__name__})"
 
 
 def _missing(page: PageExecution, block: Example, error: NameError, line: int | None) -> Disagreement:

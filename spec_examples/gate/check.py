@@ -76,9 +76,12 @@ class CheckReport:
 
 def find_pages(paths: Iterable[str]) -> list[Path]:
     """The Markdown files that ``paths`` name, folders searched; without any, all of ``docs/``. Raises ``NoPages``."""
-    given = [Path(path) for path in paths] or [_default_folder()]
+    names = list(paths)
+    given = [Path(name) for name in names] or [_default_folder()]
     pages: list[Path] = []
     for path in given:
+        if path == Path() and "" in names:
+            raise NoPages("'' is no path")
         if path.is_dir():
             found = sorted(path.rglob("*.md"))
             if not found:

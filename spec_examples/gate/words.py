@@ -12,6 +12,9 @@ DEFAULTS = Limits()
 DEFAULT_TOKENS = 3
 """Tokens to generate where nothing is said."""
 
+LATEST_STEP = 1_000
+"""Nothing that may be asked for is still running by then."""
+
 
 def request_of(text: str) -> Request:
     """What ``--request`` says. Raises ``ArgumentTypeError`` with what would be right."""
@@ -48,9 +51,12 @@ def _part(text: str, part: str, right: str) -> tuple[int, int | None, int | None
     body, at, step = part.partition("@")
     tokens, colon, generate = body.partition(":")
     try:
-        return int(tokens), int(generate) if colon else None, int(step) if at else None
+        numbers = int(tokens), int(generate) if colon else None, int(step) if at else None
     except ValueError as error:
         raise argparse.ArgumentTypeError(f"{text!r} is not {right}") from error
+    if numbers[2] is not None and not 0 <= numbers[2] <= LATEST_STEP:
+        raise argparse.ArgumentTypeError(f"{text!r}: a step is 0 to {LATEST_STEP}, not {numbers[2]}")
+    return numbers
 
 
 def plant_of(text: str) -> Plant:

@@ -66,6 +66,8 @@ def test_a_failed_assertion_is_red_at_its_line_and_quotes_it(execute):
         ("1 / 0", "ZeroDivisionError"),
         ("raise SystemExit(3)", "SystemExit"),
         ("x = (", "SyntaxError"),
+        ("raise GeneratorExit('no')", "GeneratorExit: no"),
+        ("class E(Exception):\n    def __str__(self):\n        raise ValueError\nraise E", "its text cannot be read"),
     ],
 )
 def test_a_block_that_raises_is_red_without_a_traceback(execute, code, said):

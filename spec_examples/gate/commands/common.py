@@ -92,6 +92,9 @@ def output(file: str | None, out: TextIO) -> Iterator[TextIO]:
         out.flush()
         return
     target = Path(file)
+    if not file or (target.exists() and not target.is_file()):
+        raise Stop(NOT_ASKED, f"--output {file!r} is no file that a report could be written to")
+    target = target.resolve()  # what a link points to is written, and the link stays
     try:
         handle, part = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
     except OSError as error:

@@ -93,7 +93,7 @@ def _scenario_of(options: argparse.Namespace) -> Scenario:
     """The scenario that the options describe."""
     limits = Limits(
         budget=options.budget,
-        sequences=options.sequences or min(DEFAULTS.sequences, max(1, options.budget)),
+        sequences=_sequences(options),
         blocks=options.blocks,
         block_size=options.block_size,
         chunked_prefill=not options.no_chunked_prefill,
@@ -103,6 +103,13 @@ def _scenario_of(options: argparse.Namespace) -> Scenario:
         speculative_tokens=options.drafts,
     )
     return Scenario(options.talker, requests=tuple(options.request), limits=limits, planted=tuple(options.plant))
+
+
+def _sequences(options: argparse.Namespace) -> int:
+    """What was asked for, zero included, which is refused; else as many as the budget allows."""
+    if options.sequences is not None:
+        return int(options.sequences)
+    return min(DEFAULTS.sequences, max(1, options.budget))
 
 
 def _trace(options: argparse.Namespace, out: TextIO, context: Context | None) -> int:
