@@ -97,10 +97,10 @@ def measure(say: Callable[[str], None]) -> list[Figure]:
 
 
 def _live_releases() -> int:
-    from spec_examples.targets.catalogue import sampled
+    from spec_examples.targets.catalogue import releases
     from spec_examples.targets.target import installed_version
 
-    return sum(release.vllm_omni != installed_version() for release in sampled())
+    return sum(release.vllm_omni != installed_version() for release in releases() if release.how == "run")
 
 
 def _rows_a_second() -> float:
