@@ -96,50 +96,35 @@ def ingredients(version: str, how: str) -> dict[str, str]:
 
 def record_of(version: str, runner: str, traces: Mapping[str, Trace]) -> Record:
     """The record of a run that has just been made."""
-    release = catalogue.release(version)
     environment = next((trace.environment for trace in traces.values() if trace.environment.runner), Environment())
-    return Record(
-        vllm_omni=version,
-        vllm=release.vllm if release else environment.vllm,
-        runner=runner,
-        how="run",
-        recorded=date.today().isoformat(),
-        made_with=ingredients(version, "run"),
-        cells=judge_target(traces, environment.preprocess_from),
-        environment=environment,
-        route_form=form(traces) or "",
-        traces=dict(traces),
-    )
+    cells = judge_target(traces, environment.preprocess_from)
+    record = _made_today(version, runner, "run", cells, environment)
+    return replace(record, route_form=form(traces) or "", traces=dict(traces))
 
 
 def record_of_source(version: str, runner: str, found: tuple[ReadRunner, ...]) -> Record:
     """The record of a runner that has just been read."""
-    release = catalogue.release(version)
-    return Record(
-        vllm_omni=version,
-        vllm=release.vllm if release else "",
-        runner=runner,
-        how="read",
-        recorded=date.today().isoformat(),
-        made_with=ingredients(version, "read"),
-        cells=by_reading.judge(found),
-        environment=Environment(runner=", ".join(each.name for each in found)),
-        source=found,
-    )
+    environment = Environment(runner=", ".join(each.name for each in found))
+    return replace(_made_today(version, runner, "read", by_reading.judge(found), environment), source=found)
 
 
 def unrunnable(version: str, runner: str, reason: str) -> Record:
     """The record of a target that could not be run, with the reason in every cell of a promise."""
-    release = catalogue.release(version)
     cells = {clause: Cell(clause, "not-runnable", message=reason) for clause in RECORDED}
+    return _made_today(version, runner, "run", {**_elsewhere(), **cells}, Environment())
+
+
+def _made_today(version: str, runner: str, how: str, cells: dict[str, Cell], environment: Environment) -> Record:
+    release = catalogue.release(version)
     return Record(
         vllm_omni=version,
-        vllm=release.vllm if release else "",
+        vllm=release.vllm if release else environment.vllm,
         runner=runner,
-        how="run",
+        how=how,
         recorded=date.today().isoformat(),
-        made_with=ingredients(version, "run"),
-        cells={**_elsewhere(), **cells},
+        made_with=ingredients(version, how),
+        cells=cells,
+        environment=environment,
     )
 
 

@@ -48,10 +48,6 @@ class Source:
         """The 1-based column of character ``at`` of ``body``; a byte order mark takes none."""
         return self._place(at)[1]
 
-    def start_of(self, line: int) -> int:
-        """Where 1-based ``line`` begins in ``text``; a line below the last one counts as the last."""
-        return self._starts[min(line, len(self._starts)) - 1]
-
 
 def read_text(path: Path) -> str:
     """The text of the file at ``path``, line endings untouched; PageError where it cannot be read as UTF-8."""
