@@ -1,10 +1,14 @@
-from collections.abc import Iterator
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 
 from spec_examples.gate.pages_as_tests import shared_session
 from spec_examples.running import Context, running
 from spec_examples.targets import Session, Target
+
+ROOT = Path(__file__).resolve().parents[1]
 
 
 @pytest.fixture(scope="session")
@@ -18,3 +22,17 @@ def installed(session: Session) -> Iterator[Context]:
     """``run`` puts scenarios to the installed AR runner."""
     with running(Context(session, Target())) as context:
         yield context
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Callable[[str, str], Path]:
+    """A site of its own with the project's ``mkdocs.yml``: ``site(name, text)`` writes a page and gives its path."""
+    shutil.copy(ROOT / "mkdocs.yml", tmp_path)
+
+    def write(name: str, text: str) -> Path:
+        page = tmp_path / name
+        page.parent.mkdir(parents=True, exist_ok=True)
+        page.write_text(text, encoding="utf-8")
+        return page
+
+    return write

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
@@ -218,6 +219,8 @@ def _wrong_at(path: Path, line: int, message: str, outcome: State = "error", col
 def _shown(path: Path) -> str:
     """A path as a person would type it from here."""
     try:
-        return path.resolve().relative_to(Path.cwd()).as_posix()
+        return (
+            Path(os.path.realpath(path)).relative_to(Path.cwd()).as_posix()
+        )  # of links in a circle, as far as it goes
     except ValueError:
         return path.as_posix()

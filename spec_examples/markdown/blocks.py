@@ -12,6 +12,7 @@ from functools import cache
 
 from markdown_it import MarkdownIt, rules_block
 from markdown_it.rules_block import StateBlock
+from markdown_it.rules_core import StateCore
 from markdown_it.token import Token
 from mdit_py_plugins.admon import admon_plugin
 from mdit_py_plugins.admon.index import admonition
@@ -23,6 +24,20 @@ _LOCATED = {"fence", "code_block", "tr_open", "admonition_open"}
 _TAB = re.compile(r'===(?:\+|\+!|!\+|!)? +"(.*?)" *$')
 _DEEPEST = 100
 
+MOST_MARKS = {"[": 1000, "<": 2000}
+"""How often a mark that may open something can stand in one paragraph, cell or piece of HTML.
+
+What a reader takes for each of them grows with all the others: a few thousand are minutes.
+"""
+
+
+class TooDense(ValueError):
+    """``line``, counted from 1, begins a paragraph with more open marks than can be read in reasonable time."""
+
+    def __init__(self, line: int, mark: str, count: int) -> None:
+        super().__init__(f"{count} {mark!r} in one paragraph, of at most {MOST_MARKS[mark]}: cut it into several")
+        self.line = line
+
 
 def parse(body: str) -> list[Token]:
     """The tokens of ``body``, inline content included.
@@ -30,6 +45,8 @@ def parse(body: str) -> list[Token]:
     Tokens of ``fence``, ``code_block``, ``tr_open`` and ``admonition_open`` have ``meta`` ``start`` and ``end``: the
     offsets in ``body`` of the construct (of a row or an admonition: of its line), without what surrounds it. A fence
     has ``closed`` too.
+
+    Raises ``TooDense``.
     """
     return _parser().parse(body)
 
@@ -43,7 +60,16 @@ def _parser() -> MarkdownIt:
     ruler.at("fence", _located(rules_block.fence), {"alt": _ANYWHERE})
     ruler.at("admonition", _located(admonition), {"alt": _ANYWHERE})
     ruler.before("fence", "content_tab", content_tab, {"alt": _ANYWHERE})
+    parser.core.ruler.after("block", "not_too_dense", _not_too_dense)
     return parser
+
+
+def _not_too_dense(state: StateCore) -> None:
+    """Between block and inline rules: nothing is read that would take for ever."""
+    for token in state.tokens:
+        for mark, most in MOST_MARKS.items() if token.type in ("inline", "html_block") else ():
+            if (count := token.content.count(mark)) > most:
+                raise TooDense((token.map or [0])[0] + 1, mark, count)
 
 
 def _located(rule: Rule) -> Rule:

@@ -26,6 +26,8 @@ def read(path: Path, text: str | None = None) -> Page:
         tokens = blocks.parse(source.body)
     except RecursionError:
         raise PageError(path, 1, "nested too deeply to be read: flatten its lists and quotes") from None
+    except blocks.TooDense as error:
+        raise PageError(path, error.line, str(error)) from None
     taken_in = includes(source, tokens)
     examples, sections = find(source, tokens)
     changelog = only_changelog(tokens, taken_in)

@@ -13,6 +13,9 @@ _NEWLINE = re.compile(r"\r\n?|\n")
 _UNREADABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\x85\u2028\u2029\ufeff\ufffd\ud800-\udfff]")
 _FRONT_MATTER = re.compile(r"-{3}[ \t]*\n(.*?\n)(?:\.{3}|-{3})[ \t]*(?:\n|$)", re.DOTALL)
 
+LONGEST = 300_000
+"""Characters of a page. The densest of that length takes half a minute to read, and a reader a day."""
+
 
 class Source:
     """``text`` as written; ``body`` as parsed: line feeds only, a byte order mark and front matter blank.
@@ -21,6 +24,8 @@ class Source:
     """
 
     def __init__(self, path: Path, text: str) -> None:
+        if len(text) > LONGEST:
+            raise PageError(path, 1, f"a page of {len(text)} characters, of at most {LONGEST}: cut it into several")
         self.path = path
         self.page = site.name(path)
         self.text = text

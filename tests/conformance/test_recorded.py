@@ -180,6 +180,9 @@ def test_a_shard_that_is_none_is_one_line(shard, capsys):
 @pytest.mark.parametrize(
     ("words", "right"),
     [
+        (["--shard", "1/99999"], "99999 shards for 25 releases leave some empty; N goes to 25"),
+        (["--release", "0.22.0", "--shard", "2/2"], "2 shards for 1 releases leave some empty; N goes to 1"),
+        (["--release", "0.22.0", "--runner", "v2"], "has such a runner: there is v2 since 0.30.0rc1"),
         (["--release", "0.19.9"], "is not in the catalogue, which has 0.11.0rc1"),
         (["--runner", "gpu"], "write ar, generation, v2, npu, xpu, or package.module:Class"),
         (["--release", "0.30.0", "--show", "no such case"], "the suite has: split prompt"),

@@ -5,22 +5,6 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[2]
-
-
-@pytest.fixture
-def site(tmp_path: Path) -> Callable[[str, str], Path]:
-    """A site of its own with the project's ``mkdocs.yml``: ``site(name, text)`` writes a page and gives its path."""
-    shutil.copy(ROOT / "mkdocs.yml", tmp_path)
-
-    def write(name: str, text: str) -> Path:
-        page = tmp_path / name
-        page.parent.mkdir(parents=True, exist_ok=True)
-        page.write_text(text, encoding="utf-8")
-        return page
-
-    return write
-
 
 @pytest.fixture(scope="session")
 def runner_copy(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:

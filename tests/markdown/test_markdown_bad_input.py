@@ -46,6 +46,9 @@ WRONG = {
     "an exemption at the end": ("```py\na\n```\n<!-- not executed: x -->\n", "4: this exemption precedes nothing"),
     "an exemption in a sentence": ("see <!-- not executed: x -->" + OK, "1: this exemption is incomplete, or does not"),
     "two exemptions in one line": ("<!-- not executed: x --><!-- not executed: y -->" + OK, "1: this exemption is"),
+    "a paragraph of brackets": ("text\n\n" + "[" * 20_000 + OK, "3: 20000 '[' in one paragraph, of at most 1000: cut"),
+    "HTML of nothing but marks": ("<!--" * 20_000 + OK, "1: 20000 '<' in one paragraph, of at most 2000: cut it"),
+    "a page without an end": ("words\n\n" * 50_000 + OK, "1: a page of 350014 characters, of at most 300000: cut it"),
     "a doubled clause": (
         "# A {#HOOK-1}\n\n## B\n\n[x](y){#HOOK-1}" + OK,
         "5: clause HOOK-1 is already anchored on line 1",

@@ -11,7 +11,7 @@ from rich.console import Console
 
 from spec_examples.conformance import record as recorded
 from spec_examples.conformance.known import known
-from spec_examples.conformance.matrix import MATRIX_RUNNERS, judge_runner, run_all, unexpected, wanted
+from spec_examples.conformance.matrix import MATRIX_RUNNERS, SINCE, judge_runner, run_all, unexpected, wanted
 from spec_examples.conformance.record import Record
 from spec_examples.conformance.suite import SUITE, case, in_words
 from spec_examples.contract.clauses import CLAUSES
@@ -122,6 +122,7 @@ def _judge_published(options: argparse.Namespace, _: Context | None, say: Callab
     for runner in options.runner:
         if runner not in MATRIX_RUNNERS:
             raise Stop(NOT_ASKED, f"runner {runner!r}: write {', '.join(MATRIX_RUNNERS)}, or package.module:Class")
+    _refuse_empty(options)
     targets = wanted(options.release, options.runner, options.shard)
     seen = 0
 
@@ -136,6 +137,17 @@ def _judge_published(options: argparse.Namespace, _: Context | None, say: Callab
             if record.traces or record.source:
                 recorded.write(record)
     return records
+
+
+def _refuse_empty(options: argparse.Namespace) -> None:
+    """A question that would judge nothing, on this machine or on another one of the shards. Raises ``Stop``."""
+    count = options.shard[1]
+    releases = len({target.vllm_omni for target in wanted(options.release, options.runner)})
+    if not releases:
+        since = ", ".join(f"{runner} since {SINCE[runner]}" for runner in dict.fromkeys(options.runner))
+        raise Stop(NOT_ASKED, f"no release that was named has such a runner: there is {since}")
+    if count > releases:
+        raise Stop(NOT_ASKED, f"--shard: {count} shards for {releases} releases leave some empty; N goes to {releases}")
 
 
 def _shown(name: str, records: list[Record]) -> Iterator[str]:
