@@ -7,12 +7,16 @@ first call and ends with the interpreter.
 from __future__ import annotations
 
 import atexit
+import json
+import re
 import sys
+import tomllib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 import yaml
 
@@ -28,6 +32,9 @@ SETTINGS = {
     "long_prefill_token_threshold": "long_prefill_threshold",
 }
 """Scheduler settings that a page may configure, under vLLM's names, and the field of ``Limits`` that each is."""
+
+SETTINGS_LANGUAGES = ("yaml", "toml", "json")
+"""In which settings may be written; each is the ending of a file's name."""
 
 FORCED_BUDGET = 64
 """Tokens a step that forced rows may have, unless they need more: no scheduler limits them."""
@@ -60,6 +67,12 @@ class Context:
     files: dict[str, Source] = field(default_factory=dict)
     settings: dict[str, dict[str, bool | int]] = field(default_factory=dict)
     made: list[Made] = field(default_factory=list)
+
+    def put(self, target: Target, scenario: Scenario, *, named: bool) -> Trace:
+        """The trace of a scenario on a target, kept with those made so far; raises as ``Session.run`` does."""
+        trace = self.session.run(scenario, target)
+        self.made.append(Made(target, scenario, trace, named))
+        return trace
 
 
 _current: ContextVar[Context | None] = ContextVar("phase_contract_context", default=None)
@@ -123,8 +136,7 @@ def put(scenario: Scenario, *, on: str | None = None, runner: str | None = None)
         target = resolve(_place(on), runner or "ar")
     else:
         target = resolve(context.target.vllm_omni, runner or context.target.runner)
-    trace = context.session.run(scenario, target)
-    context.made.append(Made(target, scenario, trace, named=bool(on or runner)))
+    trace = context.put(target, scenario, named=bool(on or runner))
     if trace.error:
         raise RunnerRaised(trace)
     return trace
@@ -136,17 +148,51 @@ def _place(on: str) -> str:
 
 
 def settings(file: str, **more: bool | int) -> Limits:
-    """The limits that a stage's settings ask for. ``file`` is YAML: shown on the page under that title, or on disk.
+    """The limits that a stage's settings ask for.
+
+    ``file`` is YAML, TOML or JSON, by its ending: shown on the page under that title, or on disk.
 
     ``more`` are fields of ``Limits`` that the file leaves open. Raises ``InvalidScenario`` for a key that is not known.
     """
     shown = current().settings
     if file in shown:
         return limits_of(shown[file], **more)
+    language = Path(file).suffix.removeprefix(".").replace("yml", "yaml")
     try:
-        return limits_of(yaml.safe_load(Path(file).read_text(encoding="utf-8")), **more)
-    except (OSError, yaml.YAMLError) as error:
+        configured = parsed_settings(Path(file).read_text(encoding="utf-8"), language)
+    except (OSError, UnicodeDecodeError, InvalidSettings) as error:
         raise InvalidScenario(f"settings {file}: {' '.join(str(error).split())}") from error
+    return limits_of(configured, **more)
+
+
+class InvalidSettings(ValueError):
+    """Text that is not in its language. ``line`` is 0-based, ``None`` where the parser does not say."""
+
+    def __init__(self, message: str, line: int | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.line = line
+
+
+def parsed_settings(text: str, language: str) -> Any:
+    """What ``text`` holds. Raises ``InvalidSettings``."""
+    try:
+        if language == "toml":
+            return tomllib.loads(text)
+        if language == "json":
+            return json.loads(text)
+        if language == "yaml":
+            return yaml.safe_load(text)
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        raise InvalidSettings(f"not YAML: {getattr(error, 'problem', None) or error}", mark and mark.line) from error
+    except json.JSONDecodeError as error:
+        raise InvalidSettings(f"not JSON: {error.msg}", error.lineno - 1) from error
+    except tomllib.TOMLDecodeError as error:
+        found = re.search(r"\(at line (\d+), column \d+\)", str(error))
+        said = str(error).partition(" (at ")[0]
+        raise InvalidSettings(f"not TOML: {said}", int(found[1]) - 1 if found else None) from error
+    raise InvalidSettings(f"settings are a file in {', '.join(SETTINGS_LANGUAGES)}, by its ending")
 
 
 def limits_of(configured: object, **more: bool | int) -> Limits:

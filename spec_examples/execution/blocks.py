@@ -1,23 +1,27 @@
-"""Execute a code block, by its language: Python, a file, expected output, a console session, settings."""
+"""Execute a code block by its language: Python, a file, expected output, a console session, settings."""
 
 from __future__ import annotations
 
 import contextlib
 import io
 import shlex
-import signal
-import sys
-import traceback
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-import yaml
-
+from spec_examples.execution.interpreter import Died
+from spec_examples.execution.messages import Done
 from spec_examples.execution.result import Disagreement, Unaskable
 from spec_examples.execution.show import difference
 from spec_examples.markdown import Example
-from spec_examples.running import RunnerRaised, limits_of, put
+from spec_examples.running import (
+    SETTINGS_LANGUAGES,
+    InvalidSettings,
+    RunnerRaised,
+    limits_of,
+    parsed_settings,
+    put,
+)
 from spec_examples.scenario import InvalidScenario, Limits, Request, Scenario, Source
 from spec_examples.targets import TargetFailed, TargetUnavailable
 
@@ -26,9 +30,6 @@ if TYPE_CHECKING:
 
 OUTPUT = "Output"
 """Title of the block that shows what the Python block before it prints."""
-
-BLOCK_TIMEOUT_S = 120
-"""A block takes milliseconds, or as long as the import of a runner that it is the first to need."""
 
 FILE_SCENARIO = {"requests": (Request(5), Request(1)), "limits": Limits(budget=4)}
 """What a talker in a file is given: a prompt cut so that one token is left, beside a one-token prompt, then decode."""
@@ -44,76 +45,68 @@ def evaluate(page: PageExecution, block: Example) -> None:
         _output(page, block)
     elif block.language == "console":
         _console(page, block)
-    elif block.language == "yaml":
+    elif block.language in SETTINGS_LANGUAGES:
         _settings(page, block)
     else:
         name = f"a {block.language or 'nameless'} block" + (f" titled {block.title!r}" if block.title else "")
         raise Unaskable(
-            f"nothing executes {name}: use python, text titled {OUTPUT!r} after a python block, console or yaml, "
-            "or say why not in a comment before it"
+            f"nothing executes {name}: use python, text titled {OUTPUT!r} after a python block, console, yaml, toml "
+            "or json, or say why not in a comment before it"
         )
 
 
 def _python(page: PageExecution, block: Example) -> None:
     """Run in the page's namespace; what it prints has to be shown by the block after it."""
-    printed, before = io.StringIO(), len(page.context.made)
-    with _within(BLOCK_TIMEOUT_S), contextlib.redirect_stdout(printed):
-        _run(page, block)
-    page.printed[block.line] = printed.getvalue()
+    before = len(page.context.made)
+    try:
+        done = page.interpreter.execute(block.source, str(block.path), block.source_line, page.context)
+    except Died as died:
+        raise Disagreement(died.message, line=died.line) from died
+    if done.kind != "ended":
+        raise _stopped(page, block, done)
+    page.printed[block.line] = done.printed
     following = page.following(block)
-    if printed.getvalue().strip() and not (following and following.title == OUTPUT):
-        shown = _indented(printed.getvalue())
+    if done.printed.strip() and not (following and following.title == OUTPUT):
+        shown = _indented(done.printed)
         raise Disagreement(f"this prints what the page does not show; add a text block titled {OUTPUT!r}", (), shown)
     if block.page.startswith("docs/contract/") and len(page.context.made) == before:
         raise Unaskable("this block runs nothing on the runner, so it shows nothing of the contract")
 
 
-def _run(page: PageExecution, block: Example) -> None:
-    name = str(block.path)
-    try:
-        code = compile("\n" * (block.source_line - 1) + block.source, name, "exec")
-    except SyntaxError as error:
-        raise Disagreement(f"SyntaxError: {error.msg}", line=error.lineno) from error
-    try:
-        exec(code, page.namespace)
-    except (Disagreement, Unaskable, InvalidScenario, TargetUnavailable, TargetFailed, RunnerRaised):
-        raise
-    except AssertionError as error:
-        line = _line_in(error, name)
-        text = block.source.splitlines()[line - block.source_line].strip() if line else ""
-        said = f": {error}" if str(error) else ""
-        raise Disagreement(f"does not hold on this runner: {text}{said}", line=line) from error
-    except NameError as error:
-        raise _missing(page, block, error, _line_in(error, name)) from error
-    except KeyboardInterrupt:
-        raise
-    except BaseException as error:  # a block may raise what it likes; it is red, and the other pages are judged
-        raise Disagreement(f"{type(error).__name__}: {_said(error)}", line=_line_in(error, name)) from error
+STOPS: dict[str, Callable[[str], Exception]] = {
+    "InvalidScenario": InvalidScenario,
+    "TargetUnavailable": TargetUnavailable,
+    "TargetFailed": TargetFailed,
+    "RunnerRaised": TargetFailed,
+    "Unaskable": Unaskable,
+}
+"""What a block may leave unhandled, by name, and what says so here: the runner that raised is in the runs."""
 
 
-def _said(error: BaseException) -> str:
-    """What an exception says of itself, in one line, if it can."""
-    try:
-        return " ".join(str(error).split())
-    except Exception as broken:
-        return f"its text cannot be read ({type(broken).__name__})"
+def _stopped(page: PageExecution, block: Example, done: Done) -> Exception:
+    """Why a block did not run to its end."""
+    if done.kind in STOPS:
+        return STOPS[done.kind](done.message)
+    if done.kind == "name":
+        return _missing(page, block, done)
+    if done.kind == "assertion":
+        text = block.source.splitlines()[done.line - block.source_line].strip() if done.line else ""
+        said = f": {done.message}" if done.message else ""
+        return Disagreement(f"does not hold on this runner: {text}{said}", line=done.line)
+    if done.kind == "threads":
+        return Disagreement(f"leaves a thread running ({done.message}): join it before the block ends")
+    return Disagreement(done.message, line=done.line)
 
 
-def _missing(page: PageExecution, block: Example, error: NameError, line: int | None) -> Disagreement:
+def _missing(page: PageExecution, block: Example, done: Done) -> Disagreement:
     """A name that an earlier block would have defined, had it run to its end, is a consequence of that block."""
     for earlier in reversed(page.page.examples):
         result = page.results.get(earlier.id)
         if earlier.line < block.line and earlier.language == "python" and result and result.outcome != "passed":
             clauses = result.clauses if result.outcome == "diverges" else ()
-            message = f"needs {error.name!r} of the block at line {result.line}, which did not run to its end"
-            return Disagreement(message, clauses, line=line)
-    return Disagreement(f"NameError: {error}", line=line)
-
-
-def _line_in(error: BaseException, name: str) -> int | None:
-    """The last line of the page that an exception passed through."""
-    lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == name]
-    return lines[-1] if lines else None
+            message = f"needs {done.message!r} of the block at line {result.line}, which did not run to its end"
+            return Disagreement(message, clauses, line=done.line)
+    return Disagreement(f"NameError: name {done.message!r} is not defined", line=done.line)
 
 
 def _file(page: PageExecution, block: Example) -> None:
@@ -197,13 +190,11 @@ def _commands(block: Example) -> Iterator[tuple[int, str, str]]:
 def _settings(page: PageExecution, block: Example) -> None:
     """Scheduler settings: given to a real scheduler, which has to report each of them."""
     if not block.title:
-        raise Unaskable('a yaml block is a file: give it a title, such as title="stage.yaml"')
+        raise Unaskable(f'a {block.language} block is a file: give it a title, such as title="stage.{block.language}"')
     try:
-        configured = yaml.safe_load(block.source)
-    except yaml.YAMLError as error:
-        mark = getattr(error, "problem_mark", None)
-        line = block.source_line + mark.line if mark else None
-        raise Unaskable(f"not YAML: {getattr(error, 'problem', None) or error}", line) from error
+        configured = parsed_settings(block.source, block.language)
+    except InvalidSettings as error:
+        raise Unaskable(error.message, block.source_line + error.line if error.line is not None else None) from error
     limits = limits_of(configured)
     page.context.settings[block.title] = configured
     trace = put(Scenario(requests=(Request(5), Request(1)), limits=limits))
@@ -211,27 +202,6 @@ def _settings(page: PageExecution, block: Example) -> None:
         if trace.scheduler.get(key) != value:
             seen = trace.scheduler.get(key, "nothing")
             raise Disagreement(f"{key}: the page says {value}, the scheduler works under {seen}")
-
-
-@contextlib.contextmanager
-def _within(seconds: float) -> Iterator[None]:
-    """Bound a block's time. Only the main thread can; elsewhere the test runner's own bound has to serve."""
-
-    def give_up(number: int, frame: object) -> None:
-        raise Disagreement(f"did not end within {seconds:.0f} s")
-
-    try:
-        previous: Callable[..., Any] | int | None = signal.signal(signal.SIGALRM, give_up)
-    except ValueError:
-        yield
-        return
-    signal.setitimer(signal.ITIMER_REAL, seconds)
-    try:
-        yield
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, previous)
-        sys.stdout.flush()
 
 
 def _trimmed(text: str) -> str:

@@ -74,8 +74,12 @@ def _over_releases(
         for (version, target), inside in zip(at_hand, sides, strict=True):
             page.context.target = target
             for example in inner:
+                start = len(page.context.made)
                 result = page.attempt(example, lambda example=example: page.execute(example))  # type: ignore[misc]
-                if inside and result.outcome != "passed":
+                broken, detail = page.unexpected(start)
+                if broken:
+                    results.setdefault(example.id, _breaks(page, example, version, broken, detail))
+                elif inside and result.outcome != "passed":
                     results.setdefault(example.id, _on(result, version))
                 elif not inside and example.language == "python" and not example.title and result.outcome != "failed":
                     results.setdefault(example.id, _holds_outside(page, example, result, version, admonition.title))
@@ -115,6 +119,12 @@ def _holds_outside(page: PageExecution, example: Example, result: Result, versio
     if result.outcome == "error":
         return _on(result, version)
     return page._as_result(example, "failed", f"holds on vLLM-Omni {version} too, outside of the range {title!r}")
+
+
+def _breaks(page: PageExecution, example: Example, version: Version, broken: tuple[str, ...], detail: str) -> Result:
+    """A block that fails outside the range, as it should, may do so on a runner that has a new fault."""
+    message = f"on vLLM-Omni {version}: the runner breaks {', '.join(broken)}, which it is not known to"
+    return page._as_result(example, "failed", message, broken, detail)
 
 
 def _error(page: PageExecution, admonition: Example, message: str) -> Result:

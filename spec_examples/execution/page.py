@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
-from typing import Any
 
 from spec_examples.conformance.known import known
 from spec_examples.contract.judge import excluded, judge, took_mtp
 from spec_examples.execution import blocks, claims, tables
+from spec_examples.execution.interpreter import Interpreter
 from spec_examples.execution.result import Disagreement, Result, State, Unaskable
 from spec_examples.execution.show import show_step
 from spec_examples.markdown import Example, Page
-from spec_examples.running import Context, Made, RunnerRaised, running
+from spec_examples.running import SETTINGS_LANGUAGES, Context, Made, RunnerRaised, running
 from spec_examples.scenario import InvalidScenario
 from spec_examples.targets import Session, Target, TargetFailed, TargetUnavailable
 
@@ -24,20 +24,30 @@ HOOKS = ("preprocess", "preprocess_decode_batch", "preprocess_batch", "talker_mt
 
 CONTRACT_PAGES = "docs/contract/"
 
+SHARED = ("python", *SETTINGS_LANGUAGES)
+"""Languages of the blocks that later blocks of a page may use."""
+
 
 class PageExecution:
-    """One page on one target: the namespace that its Python blocks share, the files that it shows, its results so far.
+    """One page on one target: the process of its Python blocks, the files that it shows, its results so far.
 
-    ``evaluate`` may be called in any order: whatever an example needs of the blocks before it is executed first.
+    ``evaluate`` may be called in any order: whatever an example needs of the blocks before it is executed first. What a
+    block does to its process stays there; runs are made, and judged, by the process of the check.
     """
 
     def __init__(self, page: Page, session: Session, target: Target) -> None:
         self.page = page
         self.context = Context(session, target)
-        self.namespace: dict[str, Any] = {"__name__": "__page__"}
+        self.interpreter = Interpreter()
         self.printed: dict[int, str] = {}
         """What each Python block printed, by its line."""
         self.results: dict[str, Result] = {}
+
+    def __enter__(self) -> PageExecution:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.interpreter.close()
 
     def evaluate(self, example: Example) -> Result:
         """The result of ``example``; it is executed once."""
@@ -52,7 +62,7 @@ class PageExecution:
         for earlier in self.page.examples:
             if earlier.line >= example.line:
                 break
-            shared = earlier.kind == "block" and earlier.parent is None and earlier.language in ("python", "yaml")
+            shared = earlier.kind == "block" and earlier.parent is None and earlier.language in SHARED
             if earlier.id not in self.results and (shared or earlier.line == example.parent):
                 self.results[earlier.id] = self._result(earlier)
 
@@ -94,6 +104,10 @@ class PageExecution:
             return self._as_result(example, self._failure(violated), str(found), violated or example.clauses, detail)
         return self._as_result(example, "passed", "")
 
+    def unexpected(self, start: int) -> tuple[tuple[str, ...], str]:
+        """The clauses that runs since ``context.made[start]`` violate although their release is not known to."""
+        return self._unexpected(self._own(start))
+
     def execute(self, example: Example) -> None:
         """Dispatch on what the example is. Raises ``Disagreement`` or ``Unaskable``."""
         if example.kind == "row":
@@ -113,11 +127,26 @@ class PageExecution:
 
     def _judge(self, example: Example, made: list[Made]) -> None:
         """Every run on the target of the check has to keep every promise, whatever the block itself asserts."""
+        own = [m for m in made if self._is_own(m)]
         if example.parent is not None and claims.is_claim(self.page, example.parent):
-            return  # outside its range a claim is about runners that break promises; its blocks say which
-        violated, detail = self._violated([m for m in made if self._is_own(m)])
+            violated, detail = self._unexpected(own)
+        else:
+            violated, detail = self._violated(own)
         if violated:
             raise Disagreement(f"the runner breaks {', '.join(violated)}", violated, detail)
+
+    def _unexpected(self, made: list[Made]) -> tuple[tuple[str, ...], str]:
+        """What runs violate although their release is not known to; a claim may be about one that is.
+
+        Where a release breaks promises, a run may also stop for it, which says no more.
+        """
+        expected = known(self._version(), self.context.target.runner)
+        violated, detail = self._violated([m for m in made if not (expected and m.trace.error)])
+        return tuple(clause for clause in violated if clause not in expected), detail
+
+    def _version(self) -> str:
+        target = self.context.target
+        return target.vllm_omni if target.is_release else self.context.session.environment(target).vllm_omni
 
     def _own(self, start: int) -> list[Made]:
         """What an example ran on the target of the check itself; other targets are named, to be shown as they are."""
@@ -128,10 +157,10 @@ class PageExecution:
 
     def _failure(self, violated: tuple[str, ...]) -> State:
         """A failure is a known divergence where the target is known to break every clause that it breaks here."""
-        target = self.context.target
-        version = target.vllm_omni if target.is_release else self.context.session.environment(target).vllm_omni
-        expected = known(version, target.runner, gate=True)
-        return "diverges" if violated and set(violated) <= expected.keys() else "failed"
+        if not violated:
+            return "failed"
+        expected = known(self._version(), self.context.target.runner, gate=True)
+        return "diverges" if set(violated) <= expected.keys() else "failed"
 
     @staticmethod
     def _violated(made: list[Made]) -> tuple[tuple[str, ...], str]:

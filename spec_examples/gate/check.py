@@ -158,13 +158,13 @@ def _gone(report: CheckReport) -> list[Result]:
 
 def _execute(page: Page, session: Session, target: Target) -> Iterator[Result]:
     """Sybil walks the page; the execution keeps what came of each example."""
-    execution = PageExecution(page, session, target)
-    document = PageDocument(page.text, str(page.path))
-    for region in examples_parser(lambda example: _evaluate(execution, example))(document):
-        document.add(region)
-    for example in document.examples():
-        example.evaluate()
-        yield execution.results[example.parsed.id]
+    with PageExecution(page, session, target) as execution:
+        document = PageDocument(page.text, str(page.path))
+        for region in examples_parser(lambda example: _evaluate(execution, example))(document):
+            document.add(region)
+        for example in document.examples():
+            example.evaluate()
+            yield execution.results[example.parsed.id]
 
 
 def _evaluate(execution: PageExecution, example: object) -> None:

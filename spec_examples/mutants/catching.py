@@ -157,7 +157,7 @@ def _evaluated(execution: PageExecution, example: Example) -> Result:
     """The result of an example, executed behind the blocks of which it needs something, and no others."""
     needed = needs(execution.page, example)
     for statement in needed.imports:
-        exec(statement, execution.namespace)
+        execution.interpreter.execute(statement, example.page, 1, execution.context)
     for each in (*needed.blocks, example):
         if each.id not in execution.results:
             execution.results[each.id] = execution.attempt(each, lambda each=each: execution.execute(each))  # type: ignore[misc]

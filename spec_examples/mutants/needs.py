@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import cache
 
 from spec_examples.markdown import Example, Page
+from spec_examples.running import SETTINGS_LANGUAGES
 
 
 @dataclass(frozen=True)
@@ -35,7 +36,7 @@ def _of_code(example: Example, earlier: list[Example]) -> Needs:
     imports: list[str] = []
     blocks: list[Example] = []
     for block in reversed(earlier):
-        if block.title and block.language in ("python", "yaml"):
+        if block.title and block.language in ("python", *SETTINGS_LANGUAGES):
             taken = block.title in text
         else:
             taken = block.language == "python" and bool(wanted & set(_assigns(block)))

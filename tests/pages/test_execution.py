@@ -100,6 +100,24 @@ def test_a_talker_shown_on_the_page_reaches_the_runner(execute):
     assert {r.outcome for r in execute(block(shown, title="sevens.py") + block(use))} == {"passed"}
 
 
+@pytest.mark.parametrize(
+    ("language", "written"),
+    [
+        ("yaml", "enable_chunked_prefill: false"),
+        ("toml", "enable_chunked_prefill = false"),
+        ("json", '{"enable_chunked_prefill": false}'),
+    ],
+)
+def test_settings_are_executed_in_each_of_their_languages(execute, language, written):
+    use = block(RUN + f"assert not settings('stage.{language}').chunked_prefill\nassert run(Request(2)).mtp")
+    assert {r.outcome for r in execute(block(written, language, f"stage.{language}") + use)} == {"passed"}
+    bad = execute(block(f"\n{written}\n- {{", language, f"stage.{language}"))[0]
+    assert (bad.outcome, bad.line) == ("error", 6)
+    assert bad.message.startswith(f"not {language.upper()}: ")
+    unknown = execute(block(written.replace("chunked", "cut"), language, f"stage.{language}"))[0]
+    assert "'enable_cut_prefill' is not one of" in unknown.message
+
+
 def test_settings_reach_the_real_scheduler(execute):
     chunked = (
         "long = run(Request(100), Request(29), limits={})\n"
@@ -126,6 +144,20 @@ def test_a_claim_holds_inside_its_range_and_nowhere_else(execute):
     too_wide = right.replace("0.21.0rc1", "0.22.0")
     claim, _ = execute(too_wide)
     assert "on vLLM-Omni 0.22.0: does not hold" in claim.message
+
+
+def test_a_claim_is_red_where_a_release_breaks_what_it_is_not_known_to(execute, monkeypatch):
+    claim = (
+        '!!! warning "vLLM-Omni 0.21.0rc1 and earlier"\n\n'
+        "    ```python\n    from spec_examples import Row, rows, run\n\n"
+        "    step = run(Row(5, 4, 1), Row(5, 5, 1))\n    assert rows(step)[0].mtp\n    ```\n"
+    )
+    assert {result.outcome for result in execute(claim)} == {"passed"}
+    monkeypatch.setattr("spec_examples.execution.page.known", lambda *a, **k: dict.fromkeys(["ROUTE-2"]))
+    _, inside = execute(claim)
+    assert inside.outcome == "failed"
+    assert "ROUTE-3" in inside.clauses
+    assert "ROUTE-2" not in inside.clauses
 
 
 def test_a_run_that_breaks_a_promise_is_red_whatever_the_block_asserts(execute):
