@@ -1,0 +1,97 @@
+"""Displays, comprehensions and loops, and what they store or go through."""
+
+from __future__ import annotations
+
+import ast
+
+from spec_examples.lint.deciding import decide
+from spec_examples.lint.finding import Place
+from spec_examples.lint.looking import NAMES_A_PHASE, look, looks_at, test
+from spec_examples.lint.reading import text_of
+from spec_examples.lint.values import FIELD_KINDS, UNKNOWN, Value, leaves, of_kind, value
+from spec_examples.lint.walk import Env, Walk
+
+
+@looks_at(ast.Tuple, ast.List)
+def _tuple(walk: Walk, env: Env, node: ast.Tuple | ast.List) -> Value:
+    return value("tuple", parts=tuple(look(walk, env, each) for each in node.elts))
+
+
+@looks_at(ast.Dict)
+def _dictionary(walk: Walk, env: Env, node: ast.Dict) -> Value:
+    info = False
+    for key_node, each in zip(node.keys, node.values, strict=True):
+        found = look(walk, env, each)
+        if key_node is None:
+            info = info or bool(of_kind(found, "info"))
+            continue
+        look(walk, env, key_node)
+        key = text_of(walk, key_node)
+        if key is not None:
+            write(walk, env, key, found, walk.at(key_node), key_node)
+    return value("info") if info else UNKNOWN
+
+
+def write(walk: Walk, env: Env, key: str, found: Value, at: Place, node: ast.expr | None = None) -> None:
+    """Something is stored under a key or an attribute."""
+    if key in FIELD_KINDS:
+        walk.report(env.frame, "PHASE005", at, key)
+        return
+    if env.frame.hook and any(atom.key in ("", key) for atom in of_kind(found, "advanced")):
+        walk.advanced.add(key)
+    handed_on(walk, env, key, found)
+
+
+def handed_on(walk: Walk, env: Env, name: str, found: Value) -> None:
+    """A test that is given on under a name that speaks of the phase is a decision, wherever it is taken."""
+    if any(word in name.lower() for word in NAMES_A_PHASE) and any(leaf.kind == "many?" for leaf in leaves(found)):
+        decide(walk, env, frozenset(a for a in found if a.kind in ("many?", "and", "or")), Place(0, 0, 0, 0))
+
+
+@looks_at(ast.ListComp, ast.SetComp, ast.GeneratorExp, ast.DictComp)
+def _comprehension(walk: Walk, env: Env, node: ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp) -> Value:
+    inner = env.copy()
+    copies = False
+    for generator in node.generators:
+        bind_loop(walk, inner, generator.target, generator.iter)
+        copies = copies or _items_of_info(walk, env, generator.iter)
+        for condition in generator.ifs:
+            decide(walk, inner, test(walk, inner, condition), walk.at(condition), splits=False)
+    if isinstance(node, ast.DictComp):
+        look(walk, inner, node.key)
+        look(walk, inner, node.value)
+        return value("info") if copies else UNKNOWN
+    found = look(walk, inner, node.elt)
+    return value("infos") if of_kind(found, "info") else UNKNOWN
+
+
+def _items_of_info(walk: Walk, env: Env, node: ast.expr) -> bool:
+    if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "items"):
+        return False
+    return bool(of_kind(look(walk, env, node.func.value), "info"))
+
+
+def bind_loop(walk: Walk, env: Env, target: ast.expr, iterated: ast.expr) -> None:
+    """Names of a loop: a request's mapping, where its list is gone through, by itself or with others."""
+    found = look(walk, env, iterated)
+    parts: list[Value] = [UNKNOWN if not of_kind(found, "infos") else value("info")]
+    if (
+        isinstance(iterated, ast.Call)
+        and isinstance(iterated.func, ast.Name)
+        and iterated.func.id in ("enumerate", "zip")
+    ):
+        inside = [look(walk, env, each) for each in iterated.args]
+        parts = [value("info") if of_kind(each, "infos") else UNKNOWN for each in inside]
+        parts = [UNKNOWN, *parts[:1]] if iterated.func.id == "enumerate" else parts
+    names = target.elts if isinstance(target, ast.Tuple | ast.List) else [target]
+    for position, name in enumerate(names):
+        if isinstance(name, ast.Name):
+            env.variables[name.id] = parts[position] if len(names) == len(parts) else UNKNOWN
+
+
+@looks_at(ast.Lambda)
+def _lambda(walk: Walk, env: Env, node: ast.Lambda) -> Value:
+    inner = env.copy()
+    for each in [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs]:
+        inner.variables[each.arg] = UNKNOWN
+    return look(walk, inner, node.body)
