@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
+from dataclasses import replace
 
 from spec_examples.conformance.known import known
 from spec_examples.contract.judge import excluded, judge, took_mtp
 from spec_examples.execution import blocks, claims, tables
 from spec_examples.execution.interpreter import Interpreter
-from spec_examples.execution.result import Disagreement, Result, State, Unaskable
+from spec_examples.execution.result import Disagreement, Result, Shown, State, Unaskable
 from spec_examples.execution.show import show_step
 from spec_examples.markdown import Example, Page
 from spec_examples.running import SETTINGS_LANGUAGES, Context, Made, RunnerRaised, running
-from spec_examples.scenario import InvalidScenario
+from spec_examples.scenario import InvalidScenario, Row
 from spec_examples.targets import Session, Target, TargetFailed, TargetUnavailable
 
 EXCLUSIONS = {"ROUTE-2", "ROUTE-3", "ROUTE-5"}
@@ -79,6 +80,11 @@ class PageExecution:
 
     def attempt(self, example: Example, execute: Callable[[], None]) -> Result:
         """Execute one example and say what came of it; its runs are judged too."""
+        start = len(self.context.made)
+        result = self._attempt(example, execute)
+        return replace(result, shown=_shown(self._own(start))) if result.outcome in ("failed", "diverges") else result
+
+    def _attempt(self, example: Example, execute: Callable[[], None]) -> Result:
         start = len(self.context.made)
         try:
             with running(self.context):
@@ -209,6 +215,19 @@ class PageExecution:
             detail=detail,
             column=column,
         )
+
+
+def _shown(made: list[Made]) -> tuple[Shown, ...]:
+    """For each clause that some run violates, the first run and step in which it does."""
+    found: dict[str, Shown] = {}
+    for one in made:
+        broken = [(v.clause, v.step, v.request) for v in judge(one.trace) if v.outcome == "failed"]
+        broken += [("ROUTE-1", len(one.trace.steps), None)] if one.trace.error else []
+        for clause, step, request in broken:
+            rows = one.trace.steps[step - 1].rows if step and step <= len(one.trace.steps) else ()
+            forced = tuple(Row(row.prompt_len, row.computed, row.span, row.request) for row in rows)
+            found.setdefault(clause, Shown(clause, one.scenario, forced, request))
+    return tuple(found.values())
 
 
 def defined_talkers(source: str) -> list[str]:

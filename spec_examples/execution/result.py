@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from spec_examples.scenario import Row, Scenario
+
 State = Literal["passed", "failed", "diverges", "exempt", "error"]
 
 
@@ -30,11 +32,21 @@ class Unaskable(Exception):
 
 
 @dataclass(frozen=True)
+class Shown:
+    """A run in which a clause was seen broken: its scenario, and the rows of the step, ``request`` the one at fault."""
+
+    clause: str
+    scenario: Scenario
+    rows: tuple[Row, ...]
+    request: str | None = None
+
+
+@dataclass(frozen=True)
 class Result:
     """One example's outcome.
 
     ``clauses`` are those violated where it failed, else those of its section. ``message`` is one line; ``detail``
-    more, for the person who has to mend it.
+    more, for the person who has to mend it. ``shown`` has a run for each clause that the runner was seen to break.
     """
 
     id: str
@@ -46,6 +58,7 @@ class Result:
     message: str = ""
     detail: str = ""
     column: int | None = None
+    shown: tuple[Shown, ...] = ()
 
     def __str__(self) -> str:
         place = f"{self.path}:{self.line}" + (f":{self.column}" if self.column else "")

@@ -9,12 +9,13 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import spec_examples
+from spec_examples import pages
 from spec_examples.conformance.checked import recorded_results
 from spec_examples.conformance.known import PAGE, known
 from spec_examples.contract.clauses import CLAUSES
 from spec_examples.execution.page import PageExecution
 from spec_examples.execution.result import Result, State
+from spec_examples.gate.broken import Broken, broken_clauses
 from spec_examples.markdown import Page, PageError, check_unique, read
 from spec_examples.markdown.includes import generated
 from spec_examples.markdown.sybil_parser import PageDocument, examples_parser
@@ -55,6 +56,10 @@ class CheckReport:
     target: Target
     environment: Environment
     pages: list[PageReport] = field(default_factory=list)
+    left_out: dict[str, str] = field(default_factory=dict)
+    """Pages that were not executed, and why."""
+    broken: tuple[Broken, ...] = ()
+    """The promises that the runner was seen to break, known divergences aside."""
 
     @property
     def results(self) -> list[Result]:
@@ -79,7 +84,7 @@ def find_pages(paths: Iterable[str]) -> list[Path]:
     """The Markdown files that ``paths`` name, folders searched; without any, all of ``docs/``. Raises ``NoPages``."""
     names = list(paths)
     given = [Path(name) for name in names] or [_default_folder()]
-    pages: list[Path] = []
+    wanted: list[Path] = []
     for path in given:
         if path == Path() and "" in names:
             raise NoPages("'' is no path")
@@ -87,24 +92,29 @@ def find_pages(paths: Iterable[str]) -> list[Path]:
             found = sorted(path.rglob("*.md"))
             if not found:
                 raise NoPages(f"{path}: no page (*.md) in this folder")
-            pages += found
+            wanted += found
         elif path.suffix == ".md" and path.is_file():
-            pages.append(path)
+            wanted.append(path)
         elif path.is_file():
             raise NoPages(f"{path}: a page ends in .md")
         else:
             raise NoPages(f"{path}: no such file or folder")
-    return list(dict.fromkeys(pages))
+    return list(dict.fromkeys(wanted))
 
 
 def _default_folder() -> Path:
-    """``docs`` here, else that of the clone which the package lies in."""
-    here, clone = Path("docs"), Path(spec_examples.__file__).resolve().parent.parent / "docs"
-    if here.is_dir():
-        return here
-    if clone.is_dir():
-        return clone
-    raise NoPages("no docs/ here: name the pages to check")
+    """``docs`` here where it has the contract, else the package's own; other projects have a ``docs`` of theirs."""
+    if all(Path(clause.page).is_file() for clause in CLAUSES.values()):
+        return Path("docs")
+    if pages.folder().is_dir():
+        return pages.folder()
+    raise NoPages("no pages of the contract here: name the pages to check")
+
+
+def left_out(paths: Iterable[Path]) -> dict[Path, str]:
+    """Of the package's own pages, those that need a clone, each with the reason. In a clone there are none."""
+    found = {pages.root() / name: reason for name, reason in pages.NEEDS_CLONE.items()} if not pages.is_clone() else {}
+    return {path: found[path] for path in paths if path in found}
 
 
 def check(
@@ -122,8 +132,10 @@ def check(
     ``ended`` are told of each page. Raises ``TargetUnavailable`` where the target cannot be asked at all.
     """
     session.start([target])
-    read_pages = list(_read_all(paths, complete))
-    report = CheckReport(target, session.environment(target))
+    paths = list(paths)
+    out = left_out(paths)
+    read_pages = list(_read_all((path for path in paths if path not in out), complete))
+    report = CheckReport(target, session.environment(target), left_out={_shown(p): why for p, why in out.items()})
     for path, page, wrong in read_pages:
         began(path)
         started = time.monotonic()
@@ -137,6 +149,7 @@ def check(
         ended(done)
     if complete:
         report.pages[-1].results += _gone(report)
+    report.broken = broken_clauses(report.results, session, target)
     return report
 
 
@@ -173,28 +186,28 @@ def _evaluate(execution: PageExecution, example: object) -> None:
 
 def _read_all(paths: Iterable[Path], complete: bool) -> Iterator[tuple[Path, Page | None, list[Result]]]:
     """Every page with what is wrong with it as a page; clause ids have to be known, and to stand in one place."""
-    pages: list[tuple[Path, Page | None, list[Result]]] = []
+    found: list[tuple[Path, Page | None, list[Result]]] = []
     for path in paths:
         try:
             page = read(path)
-            pages.append((path, page, _unknown_clauses(page)))
+            found.append((path, page, _unknown_clauses(page)))
         except PageError as error:
-            pages.append((path, None, [_page_error(error)]))
+            found.append((path, None, [_page_error(error)]))
         except (OSError, UnicodeDecodeError) as error:
             reason = getattr(error, "strerror", None) or "not UTF-8"
-            pages.append((path, None, [_wrong_at(path, 1, f"cannot be read: {reason}")]))
-    whole = [page for _, page, _ in pages if page is not None]
+            found.append((path, None, [_wrong_at(path, 1, f"cannot be read: {reason}")]))
+    whole = [page for _, page, _ in found if page is not None]
     try:
         check_unique(whole)
     except PageError as error:
-        pages[0][2].append(_page_error(error))
-    if complete and all(page is not None for _, page, _ in pages):
+        found[0][2].append(_page_error(error))
+    if complete and all(page is not None for _, page, _ in found):
         anchored = {clause for page in whole for clause in page.clauses}
         for clause in CLAUSES.values():
             if clause.id not in anchored:
-                home = next((wrong for path, _, wrong in pages if path.as_posix().endswith(clause.page)), pages[0][2])
+                home = next((wrong for path, _, wrong in found if path.as_posix().endswith(clause.page)), found[0][2])
                 home.append(_wrong_at(Path(clause.page), 1, f"{clause.id} has no anchor on this page"))
-    yield from pages
+    yield from found
 
 
 def _unknown_clauses(page: Page) -> list[Result]:
@@ -217,10 +230,7 @@ def _wrong_at(path: Path, line: int, message: str, outcome: State = "error", col
 
 
 def _shown(path: Path) -> str:
-    """A path as a person would type it from here."""
-    try:
-        return (
-            Path(os.path.realpath(path)).relative_to(Path.cwd()).as_posix()
-        )  # of links in a circle, as far as it goes
-    except ValueError:
-        return path.as_posix()
+    """A path as a person would type it from here; a page of the package's own, as the repository has it."""
+    whole = Path(os.path.realpath(path))  # of links in a circle, as far as it goes
+    above = next((folder for folder in (Path.cwd(), pages.root()) if whole.is_relative_to(folder)), None)
+    return (whole.relative_to(above) if above else path).as_posix()

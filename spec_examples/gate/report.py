@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from spec_examples.gate.broken import Broken
 from spec_examples.gate.check import CheckReport, PageReport
 from spec_examples.outcome import Outcome
 from spec_examples.trace import Environment
@@ -22,7 +23,7 @@ def page_line(page: PageReport) -> str:
 
 
 def check_text(report: CheckReport) -> str:
-    """Failures first by place, then the counts."""
+    """Failures first by place, then what they say of each promise, then the counts."""
     lines = []
     for result in report.results:
         if result.outcome in ("failed", "error", "diverges"):
@@ -30,8 +31,18 @@ def check_text(report: CheckReport) -> str:
     for result in report.results:
         if result.outcome == "exempt":
             lines.append(f"{result.path}:{result.line}: exempt from execution: {result.message}")
+    lines += [f"{path}: left out: {why}" for path, why in report.left_out.items()]
+    for each in report.broken:
+        lines += _broken_text(each)
     lines.append(counts_line(report))
     return "\n".join(lines) + "\n"
+
+
+def _broken_text(each: Broken) -> list[str]:
+    """For the author of the runner: the promise, what a model suffers, the smallest run, and the page."""
+    seen = f"in {len(each.examples)} example{'s' * (len(each.examples) != 1)}"
+    lines = [f"{each.clause} is broken {seen}: {each.name}. Then {each.suffers}.", f"    stated in  {each.anchor}"]
+    return [*lines, f"    run again  {each.smallest}"] if each.smallest else lines
 
 
 def counts_line(report: CheckReport) -> str:
@@ -66,6 +77,18 @@ def check_json(report: CheckReport) -> str:
                 for r in report.results
             ],
             "summary": report.summary(),
+            "broken": [
+                {
+                    "clause": each.clause,
+                    "name": each.name,
+                    "anchor": each.anchor,
+                    "suffers": each.suffers,
+                    "smallest": each.smallest,
+                    "examples": [result.id for result in each.examples],
+                }
+                for each in report.broken
+            ],
+            "left_out": report.left_out,
         }
     )
 

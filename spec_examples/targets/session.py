@@ -12,9 +12,10 @@ from functools import cache
 from importlib import metadata
 from pathlib import Path
 from types import TracebackType
+from typing import Self
 
 from spec_examples.scenario import CONTROL, STUB_TALKERS, Scenario, Source
-from spec_examples.targets import catalogue, install
+from spec_examples.targets import catalogue, install, kept
 from spec_examples.targets.bounds import Bounds, from_environment
 from spec_examples.targets.client import Worker
 from spec_examples.targets.errors import TargetUnavailable
@@ -55,7 +56,7 @@ class Session:
         self._gone: dict[Target, TargetUnavailable] = {}
         self._together: set[Target] = set()
 
-    def __enter__(self) -> Session:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, kind: type | None, error: BaseException | None, traceback: TracebackType | None) -> None:
@@ -99,8 +100,10 @@ class Session:
 
     def is_recorded(self, scenario: Scenario, target: Target) -> bool:
         """Whether ``run`` would need no process."""
-        kept = _trace_file(scenario, target)
-        return not self.live and kept is not None and kept.is_file()
+        if self.live:
+            return False
+        file = _trace_file(scenario, target)
+        return shipped_trace(scenario, target) is not None or (file is not None and file.is_file())
 
     def run(self, scenario: Scenario, target: Target | None = None, mutant: str = "") -> Trace:
         """The trace of ``scenario`` on ``target`` (default: the installed AR runner).
@@ -110,8 +113,8 @@ class Session:
         Raises ``TargetUnavailable`` where it cannot be asked, ``TargetFailed`` where it dies or hangs meanwhile.
         """
         target = target or Target(INSTALLED)
-        kept = None if mutant else _trace_file(scenario, target)
-        if kept and not self.live and (trace := _read(kept)):
+        file = None if mutant else _trace_file(scenario, target)
+        if not mutant and not self.live and (trace := shipped_trace(scenario, target) or (file and _read(file))):
             return trace
         if _process_of(target) in self._together:
             self._start_all(self._together)
@@ -126,8 +129,8 @@ class Session:
             self._workers.pop(_process_of(target)).close()
             raise
         self.ran[target] = self.ran.get(target, 0) + 1
-        if kept:
-            _write(kept, trace)
+        if file:
+            _write(file, trace)
         return trace
 
     def _worker(self, target: Target) -> Worker:
@@ -186,15 +189,27 @@ def harness_digest() -> str:
     return digest.hexdigest()
 
 
-def _is_ours(talker: str | Source) -> bool:
+def is_ours(talker: str | Source) -> bool:
     """Whether a talker is the scenario's own text, or one of the stub's, which the harness digest covers."""
     return isinstance(talker, Source) or talker in STUB_TALKERS or talker.startswith("spec_examples.talker:")
+
+
+def shipped_trace(scenario: Scenario, target: Target) -> Trace | None:
+    """The trace that comes with this package, whatever Python and torch are here; ``None`` where it has none."""
+    release = catalogue.release(target.vllm_omni) if target.is_release else None
+    return kept.traces(release).get(shipped_key(scenario, release, target.runner)) if release else None
+
+
+def shipped_key(scenario: Scenario, release: catalogue.Release, runner: str) -> str:
+    """Under what a trace comes with this package: a digest of all that it depends on and that is known beforehand."""
+    parts = [release.requirements, runner, scenario.to_json(), harness_digest()]
+    return hashlib.sha256("\0".join(parts).encode()).hexdigest()
 
 
 def _trace_file(scenario: Scenario, target: Target) -> Path | None:
     """Where the trace is kept, ``None`` where something that it depends on may change unseen."""
     release = catalogue.release(target.vllm_omni) if target.never_changes else None
-    if release is None or not _is_ours(scenario.talker):
+    if release is None or not is_ours(scenario.talker):
         return None
     parts = [release.requirements, target.runner, scenario.to_json(), harness_digest(), *_underneath()]
     key = hashlib.sha256("\0".join(parts).encode()).hexdigest()

