@@ -7,9 +7,10 @@ BIN := .venv/bin
 export PYTHONDONTWRITEBYTECODE :=
 # Material tells at every build that it ends in 2027; its successor reads the same mkdocs.yml.
 export NO_MKDOCS_2_WARNING := 1
+export SITE_URL
 
 .DEFAULT_GOAL := help
-.PHONY: generated help check test site serve bench lint e2e search ci clean environment
+.PHONY: help check test site serve bench lint e2e search ci clean environment
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z0-9]+:.*## / {printf "make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -20,16 +21,14 @@ environment: ## set up .venv and nothing more (PYTHON=python3.12 chooses the int
 check: environment ## execute every page against the installed vLLM-Omni runner
 	$(BIN)/phase-contract check
 
-test: environment ## every test, pages included
+test: environment ## every test, pages included; the site is tested in Chromium, which root gets with apt
+	@$(PYTHON) tests/browser/chromium.py
 	$(BIN)/python -m pytest
 
-generated: environment
-	@$(BIN)/python -m spec_examples.gate.site
-
-site: generated ## build the site into site/; a warning is an error
+site: environment ## build the site into site/; a warning is an error (SITE_URL=https://… names its address)
 	$(BIN)/mkdocs build --strict
 
-serve: generated ## serve the site at http://127.0.0.1:8000 and reload it as pages change
+serve: environment ## serve the site at http://127.0.0.1:8000 and reload it as pages change
 	$(BIN)/mkdocs serve --livereload
 
 e2e: ## a tiny Qwen3-TTS through its whole pipeline, cut and uncut, in an environment of its own (6 GiB)
