@@ -7,12 +7,14 @@ promises, it also does where it names a clause that it does not name there.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Literal
 
 from spec_examples.conformance.known import known
+from spec_examples.contract.clauses import CLAUSES
+from spec_examples.contract.judge import judge
 from spec_examples.execution.claims import is_claim
 from spec_examples.execution.page import PageExecution
 from spec_examples.execution.result import Result
@@ -39,6 +41,8 @@ class Catch:
 
     ``by`` are the ids of the examples that caught it, in the order in which they were executed; ``clauses`` those that
     they named. ``message`` says why there are none: the divergence that hides it, or which edit does not apply.
+    ``judged`` are the clauses whose judges fail a run of the pages or of the suite, and ``cases`` those of the suite in
+    which they do; both are looked for only on demand, and then ``message`` is what the first of them said.
     """
 
     mutant: Mutant
@@ -46,6 +50,8 @@ class Catch:
     by: tuple[str, ...] = ()
     clauses: tuple[str, ...] = ()
     message: str = ""
+    judged: tuple[str, ...] = ()
+    cases: tuple[str, ...] = ()
 
 
 class Hunt:
@@ -99,7 +105,28 @@ class Hunt:
             clauses |= dict.fromkeys(named)
             if not all_examples:
                 break
-        return Catch(mutant, "caught" if found else "passed", tuple(found), tuple(clauses))
+        catch = Catch(mutant, "caught" if found else "passed", tuple(found), tuple(clauses))
+        return self._judged(catch, session) if all_examples else catch
+
+    def _judged(self, catch: Catch, session: DefectSession) -> Catch:
+        """The same with what the judges say of every run of the pages and of the suite, the defect's clauses first."""
+        said: dict[str, str] = {}
+        for trace in session.broken:
+            for verdict in judge(trace):
+                if verdict.outcome == "failed" and verdict.clause not in self.hidden:
+                    said.setdefault(verdict.clause, verdict.message)
+        cases = self._failing_with(session)
+        broken = {clause for clauses in cases.values() for clause in clauses} | said.keys()
+        judged = [clause for clause in CLAUSES if clause in broken]
+        judged.sort(key=lambda clause: clause not in catch.mutant.clauses)
+        message = next((said[clause] for clause in judged if clause in said), "")
+        return replace(catch, judged=tuple(judged), cases=tuple(cases), message=message)
+
+    def _failing_with(self, session: DefectSession) -> dict[str, set[str]]:
+        """The cases of the suite that break more clauses than without a defect, and which."""
+        without = self._failing_without_defect
+        more = {case: broken - without.get(case, set()) for case, broken in failing(session, self.target).items()}
+        return {case: clauses for case, clauses in more.items() if clauses}
 
     def _catches(self, mutant: Mutant, session: DefectSession) -> Iterator[tuple[str, tuple[str, ...]]]:
         """What catches it, with the clauses that it names, or those of its section where it names none of the defect's.
@@ -115,10 +142,8 @@ class Hunt:
                 section = () if set(result.clauses) & set(mutant.clauses) else example.clauses
                 yield example.id, (*result.clauses, *section)
         if not caught:
-            for case, broken in failing(session, self.target).items():
-                named = broken - self._failing_without_defect.get(case, set())
-                if named:
-                    yield f"suite: {case}", tuple(sorted(named))
+            for case, named in self._failing_with(session).items():
+                yield f"suite: {case}", tuple(sorted(named))
 
     @cached_property
     def _failing_without_defect(self) -> dict[str, set[str]]:

@@ -25,6 +25,11 @@ class DefectSession(Session):
         self._others = others
         self._own: Traces = {}
 
+    @property
+    def broken(self) -> tuple[Trace, ...]:
+        """The traces that were made with the defect, in the order in which they were made."""
+        return tuple(self._own.values())
+
     def environment(self, target: Target) -> Environment:
         """What runs there. Raises ``TargetUnavailable``."""
         return self._lender.environment(target)

@@ -25,7 +25,7 @@ from spec_examples.gate.commands.common import (
     session_for,
 )
 from spec_examples.gate.report import target_json
-from spec_examples.mutants import MUTANTS, Mutant, mutants_of
+from spec_examples.mutants import MUTANTS, Mutant, mutants_of, recording
 from spec_examples.mutants.catching import Catch, Hunt
 from spec_examples.running import Context
 from spec_examples.targets import Target, resolve
@@ -43,11 +43,15 @@ def add(commands: Commands, default: Target) -> None:
         "break the runner in known ways, and show which examples of the contract catch each",
         "  phase-contract mutants\n"
         "  phase-contract mutants boundary-late scalar-guard-dropped --all\n"
-        "  phase-contract mutants --runner v2 --format json --output mutants.json",
+        "  phase-contract mutants --runner v2 --format json --output mutants.json\n"
+        "  phase-contract mutants --record",
     )
     parser.add_argument("names", nargs="*", metavar="NAME", help="defects (default: all of the runner's)")
     parser.add_argument(
         "--all", action="store_true", help="name every example that catches a defect, not only the first"
+    )
+    parser.add_argument(
+        "--record", action="store_true", help="write every example that catches a defect to the committed catches"
     )
     add_target_options(parser, default)
     add_output_options(parser)
@@ -57,6 +61,8 @@ def add(commands: Commands, default: Target) -> None:
 def _mutants(options: argparse.Namespace, out: TextIO, context: Context | None) -> int:
     target = resolve(options.vllm_omni, options.runner)
     mutants = _chosen(options.names, target)
+    if options.record and (":" in target.runner or not (target.is_installed or target.is_release)):
+        raise Stop(NOT_ASKED, "--record is for a published vLLM-Omni, installed or by its version, and its own runners")
     progress = Console(stderr=True)
     with output(options.output, out) as stream, session_for(context, False, progress) as session:
         with progress.status(f"importing {target}") as status:
@@ -67,7 +73,9 @@ def _mutants(options: argparse.Namespace, out: TextIO, context: Context | None) 
             catches = []
             for number, mutant in enumerate(mutants, start=1):
                 status.update(f"{number} of {len(mutants)}: {mutant.name}")
-                catches.append(hunt.hunt(mutant, all_examples=options.all))
+                catches.append(hunt.hunt(mutant, all_examples=options.all or options.record))
+            if options.record and not hunt.red:
+                recording.record(catches, hunt, environment)
         if options.format == "json":
             stream.write(_as_json(catches, hunt.red, environment))
         else:

@@ -1,0 +1,59 @@
+"""Make a record of what a hunt found, beside what an earlier one found of other defects."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import date
+
+from spec_examples.mutants import record as recorded
+from spec_examples.mutants.catalogue import mutants_of
+from spec_examples.mutants.catching import Catch, Hunt
+from spec_examples.mutants.record import CatchRecord, Caught, digest_of, key
+from spec_examples.trace import Environment
+
+
+def record(catches: Iterable[Catch], hunt: Hunt, environment: Environment) -> CatchRecord:
+    """Write the catches. Those of other defects are kept if they depend on the same, examples included."""
+    executed = {each.id: key(each, page) for page in hunt.pages for each in page.examples if each.id in hunt.control}
+    examples = {
+        executed[each.id]: f"{each.id} {each.kind}"
+        for page in hunt.pages
+        for each in page.examples
+        if each.id in executed
+    }
+    made = CatchRecord(
+        vllm_omni=environment.vllm_omni,
+        vllm=environment.vllm,
+        runner=hunt.target.runner,
+        torch=environment.torch,
+        python=environment.python,
+        recorded=date.today().isoformat(),
+        made_with=recorded.ingredients(environment.vllm_omni),
+        examples=examples,
+    )
+    found = {**_kept(made), **{catch.mutant.name: _caught(catch, executed) for catch in catches}}
+    made.caught.update({each.name: found[each.name] for each in mutants_of(made.runner) if each.name in found})
+    recorded.write(made)
+    return made
+
+
+def _kept(made: CatchRecord) -> dict[str, Caught]:
+    """What an earlier run found of defects that are what they were, with the same examples and ingredients."""
+    try:
+        before = recorded.read(made.path)
+    except ValueError:
+        return {}
+    same = before.made_with == made.made_with and before.examples.keys() == made.examples.keys()
+    return before.valid if same else {}
+
+
+def _caught(catch: Catch, executed: dict[str, str]) -> Caught:
+    return Caught(
+        name=catch.mutant.name,
+        digest=digest_of(catch.mutant),
+        state=catch.state,
+        by=tuple(dict.fromkeys(executed[each] for each in catch.by if each in executed)),
+        judged=catch.judged,
+        cases=catch.cases,
+        message=catch.message,
+    )
