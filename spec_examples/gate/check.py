@@ -15,10 +15,12 @@ from spec_examples.conformance.known import PAGE, known
 from spec_examples.contract.clauses import CLAUSES
 from spec_examples.execution.page import PageExecution
 from spec_examples.execution.result import Result, State
+from spec_examples.exercised import Exercised, exercised
 from spec_examples.gate.broken import Broken, broken_clauses
 from spec_examples.markdown import Page, PageError, check_unique, read
 from spec_examples.markdown.includes import generated
 from spec_examples.markdown.sybil_parser import PageDocument, examples_parser
+from spec_examples.mutants.checked import recorded_catches
 from spec_examples.targets import Session, Target
 from spec_examples.trace import Environment
 
@@ -37,6 +39,7 @@ class PageReport:
     path: str
     results: list[Result] = field(default_factory=list)
     seconds: float = 0.0
+    exercised: Exercised = field(default_factory=Exercised)
 
     def count(self, kind: str) -> int:
         """Examples of one kind."""
@@ -65,6 +68,11 @@ class CheckReport:
     def results(self) -> list[Result]:
         """Every result, page by page."""
         return [result for page in self.pages for result in page.results]
+
+    @property
+    def exercised(self) -> Exercised:
+        """What all pages together made of the runner under test; runs on other releases do not count."""
+        return sum((page.exercised for page in self.pages), Exercised())
 
     def summary(self) -> dict[str, int]:
         """Counts by outcome and by kind, under the names of the JSON report."""
@@ -143,7 +151,8 @@ def check(
             done = PageReport(_shown(path), wrong)
         else:
             name = page.examples[0].page if page.examples else _shown(path)
-            done = PageReport(name, [*wrong, *_execute(page, session, target), *_recorded(page)])
+            done = PageReport(name, wrong)
+            done.results += [*_execute(page, session, target, done), *_recorded(page)]
         done.seconds = time.monotonic() - started
         report.pages.append(done)
         ended(done)
@@ -154,8 +163,12 @@ def check(
 
 
 def _recorded(page: Page) -> list[Result]:
-    """What the page takes in of recorded results is checked against them, once: where the matrix stands."""
-    return recorded_results() if "matrix.md" in generated(page.includes) else []
+    """What the page takes in of recorded results is checked, once: where the matrix and the defects stand."""
+    taken_in = generated(page.includes)
+    return [
+        *(recorded_results() if "matrix.md" in taken_in else ()),
+        *(recorded_catches() if "mutants.md" in taken_in else ()),
+    ]
 
 
 def _gone(report: CheckReport) -> list[Result]:
@@ -169,8 +182,8 @@ def _gone(report: CheckReport) -> list[Result]:
     ]
 
 
-def _execute(page: Page, session: Session, target: Target) -> Iterator[Result]:
-    """Sybil walks the page; the execution keeps what came of each example."""
+def _execute(page: Page, session: Session, target: Target, done: PageReport) -> Iterator[Result]:
+    """Sybil walks the page; the execution keeps what came of each example, and ``done`` what was exercised."""
     with PageExecution(page, session, target) as execution:
         document = PageDocument(page.text, str(page.path))
         for region in examples_parser(lambda example: _evaluate(execution, example))(document):
@@ -178,6 +191,7 @@ def _execute(page: Page, session: Session, target: Target) -> Iterator[Result]:
         for example in document.examples():
             example.evaluate()
             yield execution.results[example.parsed.id]
+        done.exercised = exercised(made.trace for made in execution.context.made if made.target == target)
 
 
 def _evaluate(execution: PageExecution, example: object) -> None:

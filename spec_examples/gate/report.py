@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from spec_examples.exercised import in_json, in_words
 from spec_examples.gate.broken import Broken
 from spec_examples.gate.check import CheckReport, PageReport
 from spec_examples.outcome import Outcome
@@ -34,7 +35,7 @@ def check_text(report: CheckReport) -> str:
     lines += [f"{path}: left out: {why}" for path, why in report.left_out.items()]
     for each in report.broken:
         lines += _broken_text(each)
-    lines.append(counts_line(report))
+    lines += [in_words(report.exercised), counts_line(report)]
     return "\n".join(lines) + "\n"
 
 
@@ -89,6 +90,7 @@ def check_json(report: CheckReport) -> str:
                 for each in report.broken
             ],
             "left_out": report.left_out,
+            "exercised": in_json(report.exercised),
         }
     )
 

@@ -25,8 +25,6 @@ from spec_examples.mutants.mutant import Mutant
 CATCHES = Path(__file__).with_name("recorded")
 """``VERSION-RUNNER.toml``."""
 
-AGAIN = "run phase-contract mutants --record"
-
 
 @dataclass(frozen=True)
 class Caught:
@@ -63,6 +61,21 @@ class CatchRecord:
     def path(self) -> Path:
         """Its file."""
         return CATCHES / f"{self.vllm_omni}-{self.runner}.toml"
+
+    @property
+    def shown(self) -> str:
+        """Its file, from the repository's root."""
+        return f"spec_examples/mutants/recorded/{self.path.name}"
+
+    @property
+    def again(self) -> str:
+        """What to do where it is stale."""
+        return f"run phase-contract mutants --record --runner {self.runner}"
+
+    def line(self, defect: str) -> int:
+        """The line of its file at which a defect begins, else 1."""
+        lines = as_text(self).splitlines()
+        return next((at for at, line in enumerate(lines, start=1) if line == f"[defect.{defect}]"), 1)
 
     @property
     def changed(self) -> str:

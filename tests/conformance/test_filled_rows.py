@@ -46,6 +46,7 @@ def test_without_the_construct_the_same_talker_goes_by_the_hooks(release):
     assert failed(found) == set()
 
 
+@pytest.mark.clause("ROUTE-1")
 def test_a_filled_row_that_also_reached_a_hook_breaks_route_1(trace):
     step = trace.steps[0]
     name = filled(step)[0]
@@ -54,6 +55,7 @@ def test_a_filled_row_that_also_reached_a_hook_breaks_route_1(trace):
     assert "ROUTE-1" in failed(changed(trace, hooks=(*step.hooks, again)))
 
 
+@pytest.mark.clause("ROUTE-2")
 def test_a_filled_row_in_mtp_breaks_route_2(trace):
     step = trace.steps[0]
     wrote = next(row for call in step.hooks for row in call.rows if row.filled)
@@ -61,6 +63,7 @@ def test_a_filled_row_in_mtp_breaks_route_2(trace):
     assert failed(changed(trace, mtp=(*step.mtp, (taken,)))) == {"ROUTE-2"}
 
 
+@pytest.mark.clause("ROUTE-3")
 def test_a_filled_prompt_that_is_written_over_breaks_route_3(trace):
     step = trace.steps[0]
     row = next(row for row in step.rows if row.request in filled(step) and row.computed < row.prompt_len)
@@ -69,6 +72,7 @@ def test_a_filled_prompt_that_is_written_over_breaks_route_3(trace):
     assert failed(changed(trace, forward=tuple(forward))) == {"ROUTE-3"}
 
 
+@pytest.mark.clause("ROUTE-1")
 def test_a_row_that_nobody_filled_and_no_hook_saw_is_still_missed(trace):
     step = trace.steps[0]
     hooks = tuple(

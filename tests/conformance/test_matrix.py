@@ -163,6 +163,7 @@ def source(preprocess=SHARED, mtp=SHARED, keys=PHASE_KEYS, guards=(GUARDED,), ou
         (source(preprocess=None, keys=()), {"FIELD-1": "failed", "ROUTE-3": "not-runnable"}),
     ],
 )
+@pytest.mark.clause("OWN-1")
 def test_what_reading_can_say(runner, verdicts):
     cells = by_reading.judge([source(), runner])
     assert {clause: cells[clause].verdict for clause in verdicts} == verdicts
@@ -181,6 +182,7 @@ def test_json_of_everything_has_the_stable_names(capsys):
     assert by_place["0.30.0", "npu", "FIELD-1"]["how"] == "read"
 
 
+@pytest.mark.clause("ROUTE-1")
 def test_the_form_of_route_1_on_each_release():
     forms = {
         record.vllm_omni: record.route_form

@@ -60,6 +60,7 @@ def test_the_first_line_of_a_wrong_runner_says_what_is_wrong(judged, name):
         assert "\n" not in line
 
 
+@pytest.mark.clause("OWN-1", "OWN-2")
 def test_a_runner_that_overrides_the_producer_is_told_that_it_answers_for_itself(judged):
     assert judged["MyModelRunner"].cells["OWN-1"].verdict == "passed"
     own = judged["TouchesPrompt"].cells["OWN-1"]

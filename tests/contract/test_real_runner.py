@@ -66,6 +66,22 @@ def test_every_run_is_green(traces):
     assert not [run for run, trace in traces.items() if trace.error]
 
 
+@pytest.mark.clause(
+    "FIELD-1",
+    "FIELD-2",
+    "FIELD-3",
+    "FIELD-4",
+    "FIELD-5",
+    "FIELD-6",
+    "FIELD-7",
+    "HOOK-1",
+    "HOOK-2",
+    "ROUTE-1",
+    "ROUTE-2",
+    "ROUTE-3",
+    "ROUTE-4",
+    "ROUTE-5",
+)
 def test_every_promise_is_judged_in_some_run_in_which_mtp_ran(traces):
     runs = [trace for trace in traces.values() if took_mtp(trace)]
     assert {each.clause for trace in runs for each in judge(trace) if each.outcome == "passed"} == set(JUDGES)
@@ -73,6 +89,7 @@ def test_every_promise_is_judged_in_some_run_in_which_mtp_ran(traces):
 
 @pytest.mark.parametrize("name", ASKED)
 @pytest.mark.parametrize("mtp", ["", "-no-mtp"])
+@pytest.mark.clause("ROUTE-6")
 def test_the_scalar_and_the_batched_hook_agree(traces, name, mtp):
     verdict = judge_pair(traces["scalar" + mtp, name], traces["batched" + mtp, name])
     # Through 0.30.0rc1 a model without MTP has only one of the two forms to compare.

@@ -17,6 +17,7 @@ def run(runner: type[Runner] = Runner, *, batched: bool = False, mtp: bool = Tru
 
 
 @pytest.mark.parametrize("mtp", [True, False])
+@pytest.mark.clause("ROUTE-6")
 def test_runs_that_agree(mtp):
     verdict = judge_pair(run(mtp=mtp), run(batched=True, mtp=mtp))
     assert (verdict.clause, verdict.outcome) == ("ROUTE-6", "passed")
@@ -73,6 +74,7 @@ class UpdatesDropped(Runner):
     "defect",
     [CodesDropped, CodesReversed, EmbeddingsReversed, HookEmbeddingKept, TextReversed, Rounded, UpdatesDropped],
 )
+@pytest.mark.clause("ROUTE-6")
 def test_a_batched_path_that_leads_elsewhere_is_red(defect):
     assert judge_pair(run(defect), run(defect, batched=True)).outcome == "failed"
 
@@ -85,6 +87,7 @@ def test_the_message_shows_both_runs():
     )
 
 
+@pytest.mark.clause("ROUTE-6")
 def test_only_one_run_that_raised_is_red_and_both_are_compared_as_far_as_they_got():
     batched = replace(run(batched=True), error="RuntimeError: shape '[3, -1]' is invalid")
     assert "only the batched run raised" in judge_pair(run(), batched).message

@@ -75,11 +75,13 @@ def test_steps_without_hooks_or_embeddings_show_nothing():
     assert {each.outcome for each in judge(Trace((Step(rows),)))} == {"not-applicable"}
 
 
+@pytest.mark.clause("ROUTE-1")
 def test_a_runner_that_calls_no_hook_is_red():
     trace = Trace((Step((ScheduledRow("a", 1, 0, 1, 0),), forward=((0.0, 0.0),)),))
     assert verdict(trace, "ROUTE-1").outcome == "failed"
 
 
+@pytest.mark.clause("ROUTE-3", "ROUTE-4")
 def test_a_prefill_only_run_passes_its_exclusions_and_shows_that_nothing_took_mtp():
     trace = Runner().run(STORY[:2])
     assert verdict(trace, "ROUTE-3").outcome == "passed"
@@ -170,6 +172,7 @@ def test_a_verdict_lists_every_violation_and_points_at_the_first():
         (Value("int", 9), "9 arrived"),
     ],
 )
+@pytest.mark.clause("FIELD-1")
 def test_a_value_is_told_apart_from_its_look_alikes(value, problem):
     trace = Runner().run(SPLIT[:1])
     (call,) = trace.steps[0].hooks
@@ -286,6 +289,7 @@ class Undecided(Runner):
         (Runner(batched=True, mtp=True), None, "passed"),
     ],
 )
+@pytest.mark.clause("ROUTE-1")
 def test_the_form_that_a_trace_shows(runner, form, outcome):
     trace = runner.run()
     assert route_form(trace) == form

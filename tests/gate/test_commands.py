@@ -23,6 +23,7 @@ def row(capsys, here, *more):
     return json.loads(capsys.readouterr().out)
 
 
+@pytest.mark.clause("FIELD-3", "ROUTE-3")
 def test_row_says_how_a_tail_is_routed(capsys, here):
     observed = row(capsys, here)
     assert (observed["phase"], observed["hook"], observed["mtp"], observed["embedding"]) == (
@@ -34,6 +35,7 @@ def test_row_says_how_a_tail_is_routed(capsys, here):
     assert observed["fields"] == {"_omni_prompt_len": 5, "_omni_num_computed_tokens": 4, "_omni_is_prefill": True}
 
 
+@pytest.mark.clause("COMPAT-1")
 def test_row_on_an_old_release_says_that_the_mtp_embedding_reached_forward(capsys, here):
     observed = row(capsys, here, "--vllm-omni", "0.20.0")
     assert (observed["phase"], observed["mtp"], observed["embedding"], observed["fields"]) == (None, True, "mtp", {})
@@ -41,6 +43,7 @@ def test_row_on_an_old_release_says_that_the_mtp_embedding_reached_forward(capsy
     assert "the MTP embedding reached forward" in capsys.readouterr().out
 
 
+@pytest.mark.clause("ROUTE-1")
 def test_row_with_neighbours_and_either_hook(capsys, here):
     decode = ["row", "--prompt-len", "5", "--computed", "5", "--span", "1", "--format", "json"]
     assert main([*decode, "--hook", "batched", "--beside", "5,4,1", "--beside", "3,4,1"], context=here) == 0
@@ -51,6 +54,7 @@ def test_row_with_neighbours_and_either_hook(capsys, here):
     assert (observed["hook"], observed["mtp"], observed["embedding"]) == ("preprocess", False, "preprocess")
 
 
+@pytest.mark.clause("COMPAT-1", "ROUTE-2", "ROUTE-3")
 def test_the_routing_page_on_0_20_0_is_red_and_names_what_broke(capsys, here):
     status = main(["check", str(ROOT / "docs/contract/routing.md"), "--vllm-omni", "0.20.0"], context=here)
     out = capsys.readouterr().out

@@ -130,6 +130,7 @@ def test_settings_reach_the_real_scheduler(execute):
     }
 
 
+@pytest.mark.clause("COMPAT-1")
 def test_a_claim_holds_inside_its_range_and_nowhere_else(execute):
     fields = (
         "    ```python\n    from spec_examples import Request, rows, run\n\n"

@@ -28,6 +28,7 @@ def violated(trace):
 @pytest.mark.parametrize(
     "order", list(permutations((TAIL, DECODE, LATER, SINGLE))), ids=lambda o: "-".join(r.request for r in o)
 )
+@pytest.mark.clause("ROUTE-2", "ROUTE-3", "ROUTE-4", "FIELD-5")
 def test_in_every_order_mtp_is_for_the_decode_rows_alone(hook, order):
     trace = run(*order, talker=hook)
     (step,) = trace.steps
@@ -40,6 +41,7 @@ def test_in_every_order_mtp_is_for_the_decode_rows_alone(hook, order):
 
 
 @pytest.mark.parametrize("hook", ["scalar", "batched"])
+@pytest.mark.clause("ROUTE-4")
 def test_each_decode_row_gets_its_own_embedding_at_its_own_offset_and_its_own_codes(hook):
     order = (Row(4, 0, 3, "chunk"), DECODE, TAIL, LATER, LONG)
     (step,) = run(*order, talker=hook).steps
@@ -52,6 +54,7 @@ def test_each_decode_row_gets_its_own_embedding_at_its_own_offset_and_its_own_co
     assert step.codes["decode"] != step.codes["later"]
 
 
+@pytest.mark.clause("ROUTE-4", "HOOK-2")
 def test_adjacent_decode_requests_share_one_hook_call_with_exact_codes_for_each():
     names = ["a", "b", "c", "d"]
     (step,) = run(*(Row(5, 5 + i, 1, name) for i, name in enumerate(names)), talker="batched").steps
@@ -64,6 +67,7 @@ def test_adjacent_decode_requests_share_one_hook_call_with_exact_codes_for_each(
     assert len(set(step.codes.values())) == len(names)
 
 
+@pytest.mark.clause("ROUTE-1", "HOOK-2")
 def test_a_prefill_row_between_decode_rows_ends_a_call_of_the_batched_hook():
     trace = run(Row(5, 5, 1, "a"), Row(5, 6, 1, "b"), TAIL, Row(5, 7, 1, "c"), talker="batched")
     (step,) = trace.steps
@@ -79,6 +83,7 @@ def test_a_prefill_row_between_decode_rows_ends_a_call_of_the_batched_hook():
 @pytest.mark.parametrize(
     "order", list(permutations((TAIL, DECODE, LATER, LONG))), ids=lambda o: "-".join(r.request for r in o)
 )
+@pytest.mark.clause("ROUTE-6")
 def test_the_scalar_and_the_batched_hook_lead_to_the_same(order):
     verdict = judge_pair(run(*order, talker="scalar"), run(*order, talker="batched"))
     assert (verdict.outcome, verdict.clause) == ("passed", "ROUTE-6"), verdict.message
@@ -86,6 +91,7 @@ def test_the_scalar_and_the_batched_hook_lead_to_the_same(order):
 
 @pytest.mark.parametrize("hook", ["scalar", "batched"])
 @pytest.mark.parametrize("span", [2, 3, 7])
+@pytest.mark.clause("ROUTE-5")
 def test_a_decode_span_of_several_tokens_is_not_mtp_eligible(hook, span):
     trace = run(DECODE, Row(5, 5, span, "long"), LATER, talker=hook)
     (step,) = trace.steps
@@ -99,6 +105,7 @@ def test_a_decode_span_of_several_tokens_is_not_mtp_eligible(hook, span):
 
 @pytest.mark.parametrize("hook", ["scalar", "batched"])
 @pytest.mark.parametrize(("computed", "span"), [(8, 1), (4, 5), (8, 3)])
+@pytest.mark.clause("FIELD-2", "FIELD-3", "ROUTE-3")
 def test_a_request_that_starts_at_cached_progress_is_prefill_from_there(hook, computed, span):
     trace = run(Row(9, computed, min(span, 9 - computed), "cached"), DECODE, talker=hook)
     cached = rows(trace)[0]
@@ -107,6 +114,7 @@ def test_a_request_that_starts_at_cached_progress_is_prefill_from_there(hook, co
     assert violated(trace) == {}
 
 
+@pytest.mark.clause("FIELD-3", "ROUTE-3")
 def test_a_prefill_span_may_reach_past_the_prompt():
     """A request that was preempted comes back with its prompt and what it had generated, in one prefill row."""
     trace = run(Row(5, 0, 8, "resumed"), DECODE)

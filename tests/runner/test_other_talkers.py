@@ -15,6 +15,7 @@ def violated(trace):
 
 
 @pytest.mark.parametrize("talker", ["scalar-no-mtp", "batched-no-mtp"])
+@pytest.mark.clause("ROUTE-1")
 def test_without_mtp_every_row_keeps_what_its_hook_returned(talker):
     trace = run(Row(5, 5, 1), Row(5, 4, 1), Row(5, 6, 1), talker=talker)
     assert not trace.mtp
@@ -22,18 +23,21 @@ def test_without_mtp_every_row_keeps_what_its_hook_returned(talker):
     assert violated(trace) == {}
 
 
+@pytest.mark.clause("ROUTE-1")
 def test_since_0_30_0_the_batched_hook_does_not_need_mtp():
     trace = run(Row(5, 5, 1), Row(5, 6, 1), talker="batched-no-mtp")
     assert route_form(trace) == "without talker_mtp"
     assert [len(call.rows) for call in trace.steps[0].hooks] == [2]
 
 
+@pytest.mark.clause("ROUTE-1")
 def test_through_0_22_0_it_did():
     trace = run(Row(5, 5, 1), Row(5, 6, 1), talker="batched-no-mtp", on="0.22.0")
     assert route_form(trace) == "needs talker_mtp"
     assert [call.hook for call in trace.steps[0].hooks] == ["preprocess", "preprocess"]
 
 
+@pytest.mark.clause("OWN-1", "FIELD-1", "FIELD-2", "FIELD-3")
 def test_the_generation_runner_passes_the_fields_and_inherits_the_producer():
     scenario = Scenario(requests=(Request(5), Request(1)), limits=Limits(budget=4))
     trace = put(scenario, runner="generation")

@@ -13,6 +13,7 @@ def violated(trace):
 
 
 @pytest.mark.parametrize("hook", ["scalar", "batched"])
+@pytest.mark.clause("FIELD-3", "ROUTE-2", "ROUTE-3", "ROUTE-4")
 def test_a_tail_beside_a_one_token_prompt_then_both_decode(hook):
     trace = run(Request(5), Request(1), talker=hook, limits=Limits(budget=4))
 
@@ -27,6 +28,7 @@ def test_a_tail_beside_a_one_token_prompt_then_both_decode(hook):
 
 
 @pytest.mark.parametrize("hook", ["scalar", "batched"])
+@pytest.mark.clause("FIELD-2", "FIELD-6")
 def test_a_preempted_request_comes_back_as_prefill(hook):
     trace = run(Request(5, 8), Request(5, 8), talker=hook, limits=Limits(budget=8, blocks=6))
 
@@ -40,6 +42,7 @@ def test_a_preempted_request_comes_back_as_prefill(hook):
 
 
 @pytest.mark.parametrize("hook", ["scalar", "batched"])
+@pytest.mark.clause("FIELD-2", "FIELD-4", "FIELD-6")
 def test_an_id_that_comes_back_after_an_abort_is_a_new_request(hook):
     trace = run(
         Request(11, 3, "long"),
@@ -55,6 +58,7 @@ def test_an_id_that_comes_back_after_an_abort_is_a_new_request(hook):
     assert took_mtp(trace)
 
 
+@pytest.mark.clause("FIELD-2", "FIELD-5")
 def test_a_request_that_waits_for_blocks_keeps_its_own_values():
     trace = run(Request(7, 4), Request(6, 4), Request(5, 4), limits=Limits(budget=5, blocks=7))
     assert {row.request for row in rows(trace)} == {"a", "b", "c"}

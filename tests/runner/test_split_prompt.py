@@ -16,6 +16,7 @@ def shape(trace):
 
 
 @pytest.mark.parametrize("hook", HOOKS)
+@pytest.mark.clause("FIELD-3", "ROUTE-2", "ROUTE-3")
 def test_a_one_token_tail_is_prefill_and_the_decode_after_it_takes_mtp(hook):
     trace = run(Request(5), talker=hook, limits=Limits(budget=4))
 
@@ -26,6 +27,7 @@ def test_a_one_token_tail_is_prefill_and_the_decode_after_it_takes_mtp(hook):
 
 
 @pytest.mark.parametrize("hook", HOOKS)
+@pytest.mark.clause("FIELD-1", "FIELD-2", "FIELD-3", "FIELD-4", "HOOK-1")
 def test_what_arrives_at_the_hook_on_each_step(hook):
     arrived = [row.fields for row in rows(run(Request(5), talker=hook, limits=Limits(budget=4)))]
 
@@ -38,6 +40,7 @@ def test_what_arrives_at_the_hook_on_each_step(hook):
 
 
 @pytest.mark.parametrize("hook", HOOKS)
+@pytest.mark.clause("ROUTE-3")
 def test_the_tail_keeps_the_embedding_of_its_hook_and_gets_no_codes(hook):
     trace = run(Request(5), talker=hook, limits=Limits(budget=4))
     tail, decode = trace.steps[1], trace.steps[2]
@@ -56,6 +59,7 @@ def test_the_tail_keeps_the_embedding_of_its_hook_and_gets_no_codes(hook):
     ("prompt_len", "budget", "tail"),
     [(5, 4, 1), (6, 4, 2), (8, 4, 4), (9, 4, 1), (13, 4, 1)],
 )
+@pytest.mark.clause("FIELD-3", "ROUTE-3")
 def test_tails_of_every_length(hook, prompt_len, budget, tail):
     trace = run(Request(prompt_len), talker=hook, limits=Limits(budget=budget))
 
@@ -67,6 +71,7 @@ def test_tails_of_every_length(hook, prompt_len, budget, tail):
 
 
 @pytest.mark.parametrize("hook", HOOKS)
+@pytest.mark.clause("FIELD-3", "ROUTE-3")
 def test_a_one_token_prompt_is_prefill(hook):
     trace = run(Request(1), talker=hook)
 

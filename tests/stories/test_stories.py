@@ -31,6 +31,7 @@ def rows(report, *keys):
     return [tuple(row[key] for key in keys) for step in report["steps"] for row in step["rows"]]
 
 
+@pytest.mark.clause("ROUTE-2", "ROUTE-3")
 def test_the_tail_is_prefill_without_mtp_and_the_decode_after_it_takes_mtp(capsys, here):
     report = traced(capsys, here, "--request", "5", "--request", "1", "--budget", "4")
     seen = rows(report, "prompt_len", "computed", "span", "phase", "mtp", "embedding")
@@ -43,6 +44,7 @@ def test_the_tail_is_prefill_without_mtp_and_the_decode_after_it_takes_mtp(capsy
     }
 
 
+@pytest.mark.clause("FIELD-6")
 def test_the_second_request_is_preempted_and_comes_back_as_one_prefill_row(capsys, here):
     options = ["--request", "5:8", "--request", "5:8", "--budget", "8", "--block-size", "4", "--blocks", "6"]
     report = traced(capsys, here, *options)

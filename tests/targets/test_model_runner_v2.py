@@ -22,6 +22,7 @@ def test_it_says_that_it_is_a_part_of_the_runner(session):
     assert environment.preprocess_from == environment.mtp_from == "OmniModelState"
 
 
+@pytest.mark.clause("FIELD-1", "FIELD-2", "FIELD-3", "ROUTE-3")
 def test_the_three_keys_are_right_and_the_prefill_rows_go_through_mtp(session):
     trace = session.run(forced([[TAIL, DECODE, SINGLE]]), V2)
     seen = {row.request: (row.phase, row.embedding) for row in rows(trace)}
@@ -42,6 +43,7 @@ def test_a_batched_hook_without_mtp_has_to_return_five_values(session):
     assert "expected 5, got 3" in trace.error
 
 
+@pytest.mark.clause("ROUTE-5")
 def test_longer_spans_are_left_alone(session):
     trace = session.run(forced([[Row(5, 0, 4), Row(5, 5, 2), Row(5, 6, 1)]]), V2)
     seen = {row.request: (row.phase, row.embedding) for row in rows(trace)}

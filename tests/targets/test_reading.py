@@ -65,6 +65,7 @@ def by_name(folder):
     return {runner.name: runner for runner in read_runners(folder)}
 
 
+@pytest.mark.clause("OWN-1")
 def test_the_producer(small):
     shared = by_name(small)["OmniGPUModelRunner"]
     assert (shared.platform, shared.preprocess.cls, shared.mtp.cls) == ("shared", shared.name, shared.name)
@@ -96,6 +97,7 @@ def test_a_class_that_calls_super_keeps_what_that_does(small):
     assert found.guarded
 
 
+@pytest.mark.clause("OWN-2")
 def test_a_class_that_overrides_answers_for_itself(small):
     found = by_name(small)["OwnModelRunner"]
     assert (found.preprocess.cls, found.mtp.cls) == ("OwnModelRunner", "OmniGPUModelRunner")
