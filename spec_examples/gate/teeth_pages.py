@@ -8,12 +8,12 @@ from html import escape
 from pathlib import Path
 
 from spec_examples.contract.clauses import CLAUSES
+from spec_examples.contract.consequences import CONSEQUENCES
 from spec_examples.markdown import Example
 from spec_examples.mutants import MUTANTS
 from spec_examples.mutants import record as catches
 from spec_examples.mutants.record import CatchRecord, Caught
 from spec_examples.traceability import Cover, Evidence, covers, evidence
-from spec_examples.traceability.effects import EFFECTS
 from spec_examples.traceability.redundancy import of_examples, of_judges
 
 RUNNERS = {"ar": "The shared runner", "v2": "Model Runner V2"}
@@ -60,7 +60,8 @@ def _defects(record: CatchRecord, where: dict[str, Example]) -> Iterator[str]:
         if mutant is None:
             continue
         breaks = " ".join(_clause(clause) for clause in mutant.clauses)
-        effect = escape(EFFECTS[mutant.clauses[0]])
+        suffers = CONSEQUENCES[mutant.clauses[0]]
+        effect = escape(suffers[0].upper() + suffers[1:] + ".")
         said = f"<br><small>{escape(caught.message)}</small>" if caught.message else ""
         yield (
             f'<tr id="{caught.name}"><th scope="row">{escape(mutant.what)}<br><code>{caught.name}</code></th>'
