@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-Kind = Literal["promise", "statement", "non-promise"]
+Kind = Literal["promise", "statement", "non-promise", "model's promise"]
 
 _PAGES = {
     "FIELD": "docs/contract/fields.md",
@@ -16,6 +16,7 @@ _PAGES = {
     "ROUTE": "docs/contract/routing.md",
     "OWN": "docs/contract/scope.md",
     "COMPAT": "docs/contract/compatibility.md",
+    "MODEL": "docs/contract/models.md",
     "EVOL": "docs/contract/evolution.md",
     "SCOPE": "docs/contract/scope.md",
 }
@@ -75,3 +76,19 @@ CLAUSES: dict[str, Clause] = {
 
 PROMISES: tuple[str, ...] = tuple(clause.id for clause in CLAUSES.values() if clause.kind == "promise")
 """The clauses that have a judge: all but ROUTE-6 from one trace, ROUTE-6 from two."""
+
+MODEL_CLAUSES: dict[str, Clause] = {
+    clause.id: clause
+    for clause in (
+        Clause("MODEL-1", "model's promise", "the same prompt, however it is cut"),
+        Clause("MODEL-2", "model's promise", "one token of a prompt is prompt"),
+        Clause("MODEL-3", "model's promise", "prefill does not advance decode state"),
+        Clause("MODEL-4", "model's promise", "scalar and batched hook agree"),
+        Clause("MODEL-5", "model's promise", "a long decode span is no prompt"),
+        Clause("MODEL-6", "model's promise", "a resumed prompt comes from progress"),
+        Clause("MODEL-7", "model's promise", "no request shows in another"),
+        Clause("MODEL-8", "model's promise", "the runner's values are read only"),
+        Clause("MODEL-9", "model's promise", "the form of results; no guess without fields"),
+    )
+}
+"""What a model promises to the runner. Judged by ``spec_examples.model_check``, of models and not of runners."""

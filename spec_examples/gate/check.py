@@ -12,7 +12,7 @@ from pathlib import Path
 from spec_examples import pages
 from spec_examples.conformance.checked import recorded_results
 from spec_examples.conformance.known import PAGE, known
-from spec_examples.contract.clauses import CLAUSES
+from spec_examples.contract.clauses import CLAUSES, MODEL_CLAUSES
 from spec_examples.execution.page import PageExecution
 from spec_examples.execution.result import Result, State
 from spec_examples.exercised import Exercised, exercised
@@ -217,7 +217,7 @@ def _read_all(paths: Iterable[Path], complete: bool) -> Iterator[tuple[Path, Pag
         found[0][2].append(_page_error(error))
     if complete and all(page is not None for _, page, _ in found):
         anchored = {clause for page in whole for clause in page.clauses}
-        for clause in CLAUSES.values():
+        for clause in (CLAUSES | MODEL_CLAUSES).values():
             if clause.id not in anchored:
                 home = next((wrong for path, _, wrong in found if path.as_posix().endswith(clause.page)), found[0][2])
                 home.append(_wrong_at(Path(clause.page), 1, f"{clause.id} has no anchor on this page"))
@@ -225,12 +225,12 @@ def _read_all(paths: Iterable[Path], complete: bool) -> Iterator[tuple[Path, Pag
 
 
 def _unknown_clauses(page: Page) -> list[Result]:
-    wrong = []
+    wrong, known = [], CLAUSES | MODEL_CLAUSES
     for clause, line in page.clauses.items():
-        if clause not in CLAUSES:
+        if clause not in known:
             wrong.append(_wrong_at(page.path, line, f"{clause} is no clause of this contract"))
-        elif not page.path.as_posix().endswith(CLAUSES[clause].page.rpartition("/")[2]):
-            wrong.append(_wrong_at(page.path, line, f"{clause} stands on {CLAUSES[clause].page}"))
+        elif not page.path.as_posix().endswith(known[clause].page.rpartition("/")[2]):
+            wrong.append(_wrong_at(page.path, line, f"{clause} stands on {known[clause].page}"))
     return wrong
 
 

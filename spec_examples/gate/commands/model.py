@@ -1,0 +1,117 @@
+"""``phase-contract model``: which of its promises to the runner a model keeps."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from typing import TextIO
+
+from rich.console import Console
+
+from spec_examples.gate.commands.common import (
+    AGREED,
+    DISAGREED,
+    Commands,
+    add_command,
+    add_output_options,
+    add_target_options,
+    output,
+    session_for,
+)
+from spec_examples.gate.report import target_json
+from spec_examples.model_check.check import DRAWN, ModelReport, ModelVerdict, check
+from spec_examples.model_check.promises import MODEL_PROMISES
+from spec_examples.model_check.subject import named
+from spec_examples.running import Context, Made
+from spec_examples.scenario import Scenario
+from spec_examples.targets import Target, resolve
+from spec_examples.trace import Trace
+
+MARKS = {"passed": "kept", "failed": "BROKEN", "not-applicable": "–"}
+
+
+def add(commands: Commands, default: Target) -> None:
+    """Register the command."""
+    parser = add_command(
+        commands,
+        "model",
+        "judge a model's own hooks on the real runner: which of its promises to the runner it keeps",
+        "  phase-contract model my_package.talker:MyTalker\n"
+        "  phase-contract model my_package.talker:MyTalker --factory my_package.tiny:build\n"
+        "  phase-contract model my_talker.py:MyTalker --promise MODEL-2 --runner v2\n"
+        "  phase-contract model my_talker.py:MyTalker --vllm-omni 0.22.0 --format json",
+    )
+    parser.add_argument("model", metavar="package.module:Class|file.py:Class", help="the class that has the hooks")
+    parser.add_argument(
+        "--factory",
+        default="",
+        metavar="package.module:function",
+        help="builds the model, given a VllmConfig (default: the class is called as vLLM calls it)",
+    )
+    parser.add_argument(
+        "--promise",
+        action="append",
+        choices=tuple(MODEL_PROMISES),
+        default=[],
+        metavar="MODEL-N",
+        help="judge this promise alone; may be repeated (default: all)",
+    )
+    parser.add_argument(
+        "--search",
+        type=_count,
+        default=DRAWN,
+        metavar="N",
+        help=f"schedules that are drawn for a model that keeps all promises in the fixed runs (default: {DRAWN})",
+    )
+    add_target_options(parser, default)
+    add_output_options(parser)
+    parser.set_defaults(run=_model)
+
+
+def _count(text: str) -> int:
+    if not text.isdecimal() or int(text) > 10_000:
+        raise argparse.ArgumentTypeError(f"{text!r} is no number of schedules, 0 to 10000")
+    return int(text)
+
+
+def _model(options: argparse.Namespace, out: TextIO, context: Context | None) -> int:
+    target = resolve(options.vllm_omni, options.runner)
+    subject = named(options.model, options.factory, context.files if context else None)
+    progress = Console(stderr=True)
+
+    def made(scenario: Scenario, trace: Trace) -> None:
+        if context is not None:
+            context.made.append(Made(target, scenario, trace, named=True))
+
+    with output(options.output, out) as stream, session_for(context, False, progress) as session:
+        with progress.status(f"importing {target}") as status:
+            promises = options.promise or tuple(MODEL_PROMISES)
+            found = check(session, target, subject, made, status.update, promises, options.search)
+        stream.write(_as_json(found) if options.format == "json" else _as_text(found))
+    return DISAGREED if found.broken else AGREED
+
+
+def _as_text(found: ModelReport) -> str:
+    here = found.environment
+    lines = [f"{found.model} on vLLM-Omni {here.vllm_omni}, vLLM {here.vllm}, {here.runner}"]
+    for verdict in found.verdicts:
+        lines.append(f"{verdict.promise}  {MARKS[verdict.outcome]:6}  {_said(verdict)}")
+        if verdict.run:
+            lines.append(f"{'':17}shown by {verdict.run}")
+    counts = {mark: sum(MARKS[v.outcome] == mark for v in found.verdicts) for mark in MARKS.values()}
+    lines.append(f"{counts['kept']} kept, {counts['BROKEN']} broken, {counts['–']} not applicable")
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _said(verdict: ModelVerdict) -> str:
+    name = MODEL_PROMISES[verdict.promise]
+    return f"{name}: {verdict.message}" if verdict.outcome != "failed" else verdict.message
+
+
+def _as_json(found: ModelReport) -> str:
+    results = [
+        {"promise": v.promise, "verdict": v.outcome, "message": v.message, "judged": v.judged, "run": v.run}
+        for v in found.verdicts
+    ]
+    report = {"model": found.model, "target": target_json(found.environment), "runs": found.runs, "results": results}
+    return json.dumps(report, indent=2, ensure_ascii=False) + "\n"
