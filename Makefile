@@ -10,7 +10,7 @@ export NO_MKDOCS_2_WARNING := 1
 export SITE_URL
 
 .DEFAULT_GOAL := help
-.PHONY: help check test site serve bench lint e2e search ci clean environment
+.PHONY: help check test site serve bench lint e2e search ci dist clean environment
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z0-9]+:.*## / {printf "make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -48,6 +48,9 @@ lint: environment ## ruff and mypy
 
 ci: lint test site e2e ## all that has to be green; old releases are run, not recalled
 	$(BIN)/phase-contract check --live
+
+dist: environment ## build wheel and source distribution into dist/, and check both in new environments
+	$(BIN)/python setup/dist.py
 
 clean: ## remove what was built, and keep .venv
 	rm -rf site build dist *.egg-info .pytest_cache .hypothesis .ruff_cache .mypy_cache
