@@ -47,7 +47,8 @@ lint: environment ## ruff and mypy
 	$(BIN)/mypy
 
 ci: lint test site e2e ## all that has to be green; old releases are run, not recalled
-	$(BIN)/phase-contract check --live
+	$(BIN)/phase-contract matrix --live
+	$(BIN)/phase-contract check --live --within 60
 
 dist: environment ## build wheel and source distribution into dist/, and check both in new environments
 	$(BIN)/python setup/dist.py

@@ -18,10 +18,12 @@ from spec_examples.conformance.verdicts import judge_target
 from spec_examples.contract.clauses import CLAUSES
 from spec_examples.targets import Session, Target, TargetFailed, TargetUnavailable, catalogue
 from spec_examples.targets.reading import read_release
+from spec_examples.targets.target import WHOLE_V2
+from spec_examples.targets.whole_v2 import interpreter
 from spec_examples.trace import Trace
 
-MATRIX_RUNNERS = ("ar", "generation", "v2", "npu", "xpu")
-SINCE = {"v2": "0.30.0rc1", "xpu": "0.14.0"}
+MATRIX_RUNNERS = ("ar", "generation", "v2", WHOLE_V2, "npu", "xpu")
+SINCE = {"v2": "0.30.0rc1", WHOLE_V2: "0.30.0rc1", "xpu": "0.14.0"}
 """The first published release that has a runner, where it is not the first of all."""
 
 
@@ -57,6 +59,17 @@ def wanted(releases: Iterable[str] = (), runners: Iterable[str] = (), shard: tup
         for runner in runners or MATRIX_RUNNERS
         if Version(version) >= Version(SINCE.get(runner, "0"))
     ]
+
+
+def can_run(target: Wanted) -> bool:
+    """Whether some Python here can run it: the whole V2 needs one with Triton."""
+    if target.runner != WHOLE_V2:
+        return True
+    try:
+        interpreter.with_triton()
+    except TargetUnavailable:
+        return False
+    return True
 
 
 def valid(target: Wanted) -> Record | None:
@@ -128,10 +141,11 @@ def run_all(
     live: bool = False,
     say: Callable[[str], None] = lambda _: None,
     done: Callable[[Record], None] = lambda _: None,
+    made: Callable[[Record], None] = lambda _: None,
 ) -> list[Record]:
-    """A record for every target: the committed one where it is valid, else a new one.
+    """A record for every target: the committed one where it is valid, else a new one, which ``made`` gets as well.
 
-    As many releases at once as there are cores.
+    As many releases at once as there are cores, those with most to run first.
     """
     records: dict[Wanted, Record] = {}
     if not live:
@@ -143,11 +157,18 @@ def run_all(
         if target not in records:
             missing.setdefault(target.vllm_omni, []).append(target)
     with ThreadPoolExecutor(max_workers=os.cpu_count() or 1) as pool:
-        for found in pool.map(lambda item: renew(item[0], item[1], say), missing.items()):
+        longest_first = sorted(missing.items(), key=lambda item: -sum(_cost(target) for target in item[1]))
+        for found in pool.map(lambda item: renew(item[0], item[1], say), longest_first):
             for record in found:
                 records[Wanted(record.vllm_omni, record.runner)] = record
+                made(record)
                 done(record)
     return [records[target] for target in targets]
+
+
+def _cost(target: Wanted) -> int:
+    """How long a target takes beside the others of a release: V2's kernels are interpreted."""
+    return {"read": 0, "run": 8 if target.runner == WHOLE_V2 else 1}[target.how]
 
 
 def unexpected(record: Record) -> list[str]:
@@ -160,6 +181,24 @@ def unexpected(record: Record) -> list[str]:
             lines.append(f"{where} fails, which is not known: {cell.message}")
         elif clause in expected and cell.verdict == "passed":
             lines.append(f"{where} passes, so the known divergence {expected[clause].id!r} is gone")
+    return lines
+
+
+def contradicted(record: Record) -> list[str]:
+    """One line for each verdict of a run that is not the committed one, where that is valid."""
+    committed = valid(Wanted(record.vllm_omni, record.runner))
+    if committed is None or record.cells == committed.cells:
+        return []
+    lines = []
+    for clause, cell in record.cells.items():
+        before = committed.cells[clause]
+        if cell != before:
+            said = "; ".join(filter(None, (cell.verdict, cell.evidence, cell.message)))
+            was = "; ".join(filter(None, (before.verdict, before.evidence, before.message)))
+            where = f"vLLM-Omni {record.vllm_omni}, runner {record.runner}: {clause}"
+            lines.append(
+                f"{where} is recorded as {was!r}, and was {said!r} now; phase-contract matrix --record writes it"
+            )
     return lines
 
 

@@ -76,22 +76,22 @@ class Record:
     @property
     def is_stale(self) -> bool:
         """Whether something that the traces depend on has changed since they were made."""
-        return self.made_with != ingredients(self.vllm_omni, self.how)
+        return self.made_with != ingredients(self.vllm_omni, self.how, self.runner)
 
     @property
     def changed(self) -> str:
         """Which of these changed since, in words; empty where the record is valid."""
-        now = ingredients(self.vllm_omni, self.how)
+        now = ingredients(self.vllm_omni, self.how, self.runner)
         return ", ".join(name for name in now if self.made_with.get(name) != now[name])
 
 
-def ingredients(version: str, how: str) -> dict[str, str]:
-    """What a record of ``version`` has to have been made with to be valid now."""
+def ingredients(version: str, how: str, runner: str = "") -> dict[str, str]:
+    """What a record of ``version`` and ``runner`` has to have been made with to be valid now."""
     release = catalogue.release(version)
     packages = {"packages": hashlib.sha256(release.requirements.encode()).hexdigest() if release else ""}
     if how == "read":
         return {**packages, "reader": by_reading.digest()}
-    return {**packages, "suite": suite.digest(), "harness": harness_digest()}
+    return {**packages, "suite": suite.digest(), "harness": harness_digest(runner)}
 
 
 def record_of(version: str, runner: str, traces: Mapping[str, Trace]) -> Record:
@@ -122,7 +122,7 @@ def _made_today(version: str, runner: str, how: str, cells: dict[str, Cell], env
         runner=runner,
         how=how,
         recorded=date.today().isoformat(),
-        made_with=ingredients(version, how),
+        made_with=ingredients(version, how, runner),
         cells=cells,
         environment=environment,
     )

@@ -25,7 +25,7 @@ from spec_examples.targets import catalogue
 from spec_examples.trace import Trace
 
 GENERATED = Path("build/generated")
-RUNNER_NAMES = {"ar": "AR", "generation": "generation", "v2": "V2", "npu": "NPU", "xpu": "XPU"}
+RUNNER_NAMES = {"ar": "AR", "generation": "generation", "v2": "V2", "v2-whole": "V2, whole", "npu": "NPU", "xpu": "XPU"}
 WORDS = {"passed": "kept", "failed": "broken", "not-applicable": "does not apply", "not-runnable": "not run"}
 MARKS = {"passed": "✓", "failed": "✗", "not-applicable": "·", "not-runnable": "?"}
 

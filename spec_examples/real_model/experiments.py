@@ -24,6 +24,8 @@ import msgspec
 
 from spec_examples.real_model.run import Run
 from spec_examples.scenario import Scenario
+from spec_examples.targets.target import WHOLE_V2_CLASS
+from spec_examples.targets.whole_v2.__main__ import interpret_kernels
 
 RUN_TIMEOUT_S = 300.0
 """A run takes seconds, the first one the import of the runner besides: 12 to 70 s were seen."""
@@ -31,14 +33,19 @@ RUN_TIMEOUT_S = 300.0
 AR = "ar"
 WITHOUT_SCALAR_GUARD = "spec_examples.real_model.guards:WithoutScalarGuard"
 WITHOUT_BATCHED_GUARD = "spec_examples.real_model.guards:WithoutBatchedGuard"
+WHOLE_V2 = WHOLE_V2_CLASS
 
 
 @dataclass(frozen=True)
 class StubExperiment:
-    """The stub talker, probed. ``scenario`` has requests and one of the stub talkers' names."""
+    """The stub talker, probed. ``scenario`` has requests and one of the stub talkers' names.
+
+    ``defect`` names one of ``spec_examples.mutants`` that the runner has meanwhile.
+    """
 
     scenario: Scenario
     runner: str = AR
+    defect: str = ""
 
 
 @dataclass(frozen=True)
@@ -54,7 +61,8 @@ class Utterance:
 class TinyExperiment:
     """The tiny Qwen3-TTS through its pipeline, audio included where ``audio`` is set.
 
-    ``budget`` is in tokens a step, ``blocks`` counts KV blocks of 32 tokens.
+    ``budget`` is in tokens a step, ``blocks`` counts KV blocks of 32 tokens. ``defect`` names one of
+    ``spec_examples.mutants`` that the talker's runner has meanwhile.
     """
 
     utterances: tuple[Utterance, ...]
@@ -62,9 +70,14 @@ class TinyExperiment:
     blocks: int = 64
     runner: str = AR
     audio: bool = True
+    defect: str = ""
 
 
 Experiment = StubExperiment | TinyExperiment
+
+
+SHARED, V2 = "shared", "v2"
+"""The two kinds of processes."""
 
 
 class _Wire(msgspec.Struct):
@@ -82,12 +95,15 @@ class ExperimentFailed(RuntimeError):
 
 
 class Laboratory:
-    """The process that runs experiments, started when it is first asked. Each experiment runs once."""
+    """The processes that run experiments, started when they are first asked. Each experiment runs once.
+
+    Model Runner V2 has one of its own: what it needs on a CPU is set up before anything is imported.
+    """
 
     def __init__(self, say: Callable[[str], None] = lambda _: None) -> None:
         self.say = say
-        self._process: subprocess.Popen[str] | None = None
-        self._errors = tempfile.TemporaryFile("w+")  # noqa: SIM115 (open as long as the process)
+        self._processes: dict[str, subprocess.Popen[str]] = {}
+        self._errors = tempfile.TemporaryFile("w+")  # noqa: SIM115 (open as long as the processes)
         self._runs: dict[Experiment, Run] = {}
 
     def __enter__(self) -> Laboratory:
@@ -106,34 +122,39 @@ class Laboratory:
         return self._runs[experiment]
 
     def close(self) -> None:
-        """End the process."""
-        if self._process is not None:
+        """End the processes."""
+        for process in self._processes.values():
             try:
-                self._process.communicate(timeout=10)
+                process.communicate(timeout=10)
             except subprocess.TimeoutExpired:
-                self._process.kill()
-                self._process.communicate()
+                process.kill()
+                process.communicate()
         self._errors.close()
 
-    def _ask(self, experiment: Experiment) -> Run:
-        if self._process is None:
+    def _process(self, experiment: Experiment) -> subprocess.Popen[str]:
+        kind = V2 if experiment.runner == WHOLE_V2 else SHARED
+        if kind not in self._processes:
             self.say("importing the runner")
-            self._process = subprocess.Popen(
-                [sys.executable, "-m", "spec_examples.real_model.experiments"],
+            self._processes[kind] = subprocess.Popen(
+                [sys.executable, "-m", "spec_examples.real_model.experiments", kind],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=self._errors,
                 text=True,
             )
-        assert self._process.stdin is not None
-        assert self._process.stdout is not None
-        hung = threading.Timer(RUN_TIMEOUT_S, self._process.kill)
+        return self._processes[kind]
+
+    def _ask(self, experiment: Experiment) -> Run:
+        process = self._process(experiment)
+        assert process.stdin is not None
+        assert process.stdout is not None
+        hung = threading.Timer(RUN_TIMEOUT_S, process.kill)
         hung.start()
         wire = _Wire(stub=experiment) if isinstance(experiment, StubExperiment) else _Wire(tiny=experiment)
         try:
-            self._process.stdin.write(msgspec.json.encode(wire).decode() + "\n")
-            self._process.stdin.flush()
-            answer = msgspec.json.decode(self._process.stdout.readline(), type=_Answer)
+            process.stdin.write(msgspec.json.encode(wire).decode() + "\n")
+            process.stdin.flush()
+            answer = msgspec.json.decode(process.stdout.readline(), type=_Answer)
         except (OSError, msgspec.DecodeError) as error:
             self._errors.seek(0)
             last = self._errors.read().strip().splitlines()[-1:]
@@ -146,7 +167,7 @@ class Laboratory:
 
 
 def _title(experiment: Experiment) -> str:
-    name = experiment.runner.rpartition(":")[2]
+    name = experiment.runner.rpartition(":")[2] + (f" with {experiment.defect}" if experiment.defect else "")
     if isinstance(experiment, StubExperiment):
         return f"stub {experiment.scenario.talker}, runner {name}, budget {experiment.scenario.limits.budget}"
     return f"tiny Qwen3-TTS, runner {name}, budget {experiment.budget}, {experiment.blocks} blocks"
@@ -154,6 +175,8 @@ def _title(experiment: Experiment) -> str:
 
 def serve() -> None:
     """Answer until the standard input ends. Never returns: threads of the process group outlive the interpreter."""
+    if sys.argv[1:] == [V2]:
+        interpret_kernels()
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)  # what libraries print
     for line in sys.stdin:
@@ -169,14 +192,17 @@ def serve() -> None:
 
 
 def _run(experiment: Experiment | None) -> Run:
-    if isinstance(experiment, StubExperiment):
-        from spec_examples.real_model.stub import run_stub
-
-        return run_stub(experiment)
     assert experiment is not None
-    from spec_examples.real_model.tiny.pipeline import run_tiny
+    from spec_examples.mutants.in_place import with_defect
 
-    return run_tiny(experiment)
+    with with_defect(experiment.runner, experiment.defect):
+        if isinstance(experiment, StubExperiment):
+            from spec_examples.real_model.stub import run_stub
+
+            return run_stub(experiment)
+        from spec_examples.real_model.tiny.pipeline import run_tiny
+
+        return run_tiny(experiment)
 
 
 def _remove_folders() -> None:

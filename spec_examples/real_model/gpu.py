@@ -1,7 +1,7 @@
 """Qwen3-TTS CustomVoice with real weights, through vLLM-Omni's own engine on a GPU, probed in the talker's worker.
 
 Written for vLLM-Omni 0.30.0 and read off it. What ran of it, without a GPU: the probe and the comparison on the shared
-runner, and that the deployment file is taken as it is meant. What did not: the engine, the weights, Model Runner V2.
+runner and on Model Runner V2, and that the deployment file is taken as it is meant. What did not: engine and weights.
 """
 
 from __future__ import annotations

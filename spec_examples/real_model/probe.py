@@ -8,9 +8,9 @@ The hooks are wrapped on the model instance, the two steps on the runner instanc
 engine included, is recorded. Nothing that crosses is changed. CUDA graphs replay what was captured and call no Python:
 the talker has to run eagerly.
 
-Seen to work on the shared AR runner of vLLM-Omni 0.30.0, on a CPU. Model Runner V2 keeps the same data in other places,
-read off 0.30.0 and not run: ``model_state`` for the hooks and the state, ``execute_model_state`` for the order of the
-batch; its sampled tokens and payloads stay with an asynchronous output and are not recorded.
+Seen to work on the shared AR runner and on the whole Model Runner V2 of vLLM-Omni 0.30.0, on a CPU. V2 keeps the same
+data in other places: ``model_state`` for the hooks and the state, ``execute_model_state`` for the order of the batch.
+Its output is still on its way when it is given; the probe waits, and whoever drives the runner gets it as it arrived.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ import torch
 
 from spec_examples.contract.rows import takes_mtp
 from spec_examples.real_model.run import Frame, Run
-from spec_examples.real_model.stepping import payloads
+from spec_examples.real_model.stepping import arrived, payloads
 from spec_examples.trace import (
     PHASE_KEYS,
     Embedding,
@@ -78,6 +78,7 @@ class Probe:
         self._error: str | None = None
         self._scheduled: Any = None
         self._seen = _Seen()
+        self._within: list[Callable[..., Any]] = []  # what is being recorded, while a hook runs
         self._wrap_model()
         self._wrap_runner()
 
@@ -103,10 +104,20 @@ class Probe:
         for name, record in wrappers.items():
             hook = getattr(self._model, name, None)
             if callable(hook):
-                wrapped = functools.wraps(hook)(functools.partial(record, hook))
+                wrapped = functools.wraps(hook)(functools.partial(self._outermost, record, hook))
                 replaced[hook] = wrapped
                 setattr(self._model, name, wrapped)
         self._replace_kept(replaced)
+
+    def _outermost(self, record: Callable[..., Any], hook: Callable[..., Any], *args: Any, **named: Any) -> Any:
+        """What the runner calls is recorded; a hook that it reaches through another name of the same hook is not."""
+        if record in self._within:
+            return hook(*args, **named)
+        self._within.append(record)
+        try:
+            return record(hook, *args, **named)
+        finally:
+            self._within.remove(record)
 
     def _replace_kept(self, replaced: Mapping[Any, Any]) -> None:
         """The runner took some hooks from the model when it loaded it; give it the wrapped ones.
@@ -200,7 +211,7 @@ class Probe:
         @functools.wraps(sample_tokens)
         def sample(*args: Any, **named: Any) -> Any:
             with self._noting_errors():
-                output = sample_tokens(*args, **named)
+                output = arrived(sample_tokens(*args, **named))
             self._finish_step(output)
             return output
 
@@ -247,7 +258,8 @@ class Probe:
 
     def _stored_codes(self, row: ScheduledRow) -> Frame:
         """What the runner stored for a request; empty where what stands there is what its own hook put there."""
-        key = getattr(self._model, "talker_mtp_output_key", None) or CODES
+        named = (getattr(self._model, name, None) for name in ("talker_mtp_output_key", "mtp_output_key"))
+        key = next(filter(None, named), CODES)
         stored = _at(self._state(row.request), key)
         codes = _ids(stored) if isinstance(stored, torch.Tensor) else ()
         if takes_mtp(row) and self._seen.mtp_calls:
@@ -300,8 +312,8 @@ def _phase(info: Any) -> dict[str, Value]:
     return {key: Value.of(info[key]) for key in PHASE_KEYS if key in info} if isinstance(info, Mapping) else {}
 
 
-def _at(state: Any, path: Iterable[str]) -> Any:
-    for part in path:
+def _at(state: Any, path: str | Iterable[str]) -> Any:
+    for part in (path,) if isinstance(path, str) else path:
         state = state.get(part) if isinstance(state, Mapping) else None
     return state
 

@@ -18,8 +18,9 @@ from typing import Any
 import msgspec
 
 from spec_examples.real_model import divergences
-from spec_examples.real_model.comparison import findings, largest_difference
+from spec_examples.real_model.comparison import differences, findings, largest_difference
 from spec_examples.real_model.experiments import (
+    WHOLE_V2,
     WITHOUT_BATCHED_GUARD,
     WITHOUT_SCALAR_GUARD,
     Laboratory,
@@ -47,6 +48,7 @@ def _observed(laboratory: Laboratory) -> dict[str, Any]:
         "environment": {name: version(name).partition("+")[0] for name in ("vllm-omni", "torch")},
         "unchunked": _summary(whole),
         "chunked": [_pair(whole, laboratory.run(TinyExperiment(UTTERANCES, budget)), budget) for budget in BUDGETS],
+        "model_runner_v2": _on_v2(laboratory, whole),
         "without_a_guard": {
             runner.rpartition(":")[2]: _pair(
                 whole, laboratory.run(TinyExperiment(UTTERANCES, BUDGETS[0], runner=runner)), BUDGETS[0]
@@ -58,6 +60,13 @@ def _observed(laboratory: Laboratory) -> dict[str, Any]:
         ),
         "leaked_frames": divergences.leaked_frames(laboratory.run(divergences.RESUMED_IN_CHUNKS)),
     }
+
+
+def _on_v2(laboratory: Laboratory, shared: Run) -> dict[str, Any]:
+    """The same utterances on the whole Model Runner V2: uncut against the shared runner, and cut against uncut."""
+    whole = laboratory.run(TinyExperiment(UTTERANCES, UNCUT, runner=WHOLE_V2))
+    chunked = [_pair(whole, laboratory.run(TinyExperiment(UTTERANCES, b, runner=WHOLE_V2)), b) for b in BUDGETS]
+    return {"as_the_shared_runner": not differences(shared, whole) and shared.audio == whole.audio, "chunked": chunked}
 
 
 def _summary(run: Run) -> dict[str, Any]:

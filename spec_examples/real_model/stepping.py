@@ -16,6 +16,11 @@ def payloads(output: Any) -> Iterator[tuple[str, Mapping[str, Any]]]:
         yield str(request), payload or {}
 
 
+def arrived(output: Any) -> Any:
+    """The output itself, waited for where the runner gives one that is still on its way, as Model Runner V2 does."""
+    return output.get_output() if hasattr(output, "get_output") else output
+
+
 def drive(scheduler: Any, runner: Any, each: Callable[[Any], None] = lambda output: None) -> None:
     """Run until the scheduler has nothing left; ``each`` is called with every output of the runner.
 
@@ -30,6 +35,7 @@ def drive(scheduler: Any, runner: Any, each: Callable[[Any], None] = lambda outp
                 output = runner.sample_tokens(None)
         except Exception:
             return
+        output = arrived(output)
         each(output)
         scheduler.update_from_output(scheduled, output)
         if not scheduled.total_num_scheduled_tokens and not scheduler.has_unfinished_requests():

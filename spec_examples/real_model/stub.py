@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 import torch
@@ -38,10 +39,17 @@ class BatchedByPosition(_ByPosition, BatchedTalker):
 TALKERS = {"scalar": ScalarByPosition, "batched": BatchedByPosition}
 
 
+@cache
+def _talker(name: str, runner: str) -> type:
+    """The stub under the hook names of the runner: Model Runner V2 has its own for some."""
+    adapt = getattr(engine.runner_class(runner), "adapt", None)
+    return adapt(TALKERS[name]) if adapt else TALKERS[name]
+
+
 def run_stub(experiment: StubExperiment) -> Run:
     """The scenario's requests on the real scheduler and runner, recorded by the probe rather than by the talker."""
     limits = experiment.scenario.limits
-    config = engine.build_config(TALKERS[str(experiment.scenario.talker)], limits)
+    config = engine.build_config(_talker(str(experiment.scenario.talker), experiment.runner), limits)
     with engine.current_config(config):
         runner = engine.build_runner(experiment.runner, config, limits)
         scheduler = engine.build_scheduler(experiment.runner, config, limits)

@@ -28,6 +28,11 @@ ERROR_TAIL_BYTES = 1 << 16
 """Of the worker's standard error, what is looked at for a last line."""
 
 
+Program = tuple[str, str]
+SMALL_PROGRAM: Program = (sys.executable, "spec_examples.targets.worker")
+"""The worker of this environment."""
+
+
 class _Answer(msgspec.Struct):
     imported: bool = False
     ready: Environment | None = None
@@ -40,10 +45,12 @@ class Worker:
     """One worker process for one vLLM-Omni; it is started at once and answers when it has imported it.
 
     ``folder`` is put first on the worker's path and has to be where ``vllm_omni`` comes from; ``None`` is the
-    environment.
+    environment. ``program`` is the Python that runs it and the module that it runs.
     """
 
-    def __init__(self, folder: Path | None, name: str, bounds: Bounds | None = None) -> None:
+    def __init__(
+        self, folder: Path | None, name: str, bounds: Bounds | None = None, program: Program = SMALL_PROGRAM
+    ) -> None:
         self.name = name
         self.bounds = bounds or Bounds()
         self.imported = False
@@ -52,7 +59,8 @@ class Worker:
         self._unavailable: TargetUnavailable | None = None
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115 (closed with the worker)
         self._buffer = bytearray()
-        command = [sys.executable, "-P", "-m", "spec_examples.targets.worker"]
+        python, module = program
+        command = [python, "-P", "-m", module]
         command += ["--memory-mib", str(self.bounds.memory_mib), "--file-mib", str(self.bounds.file_mib)]
         if folder is not None:
             command += ["--expect", str(folder)]

@@ -7,6 +7,7 @@ import hashlib
 import os
 import platform
 import tempfile
+import time
 from collections.abc import Callable, Iterable
 from functools import cache
 from importlib import metadata
@@ -17,9 +18,10 @@ from typing import Self
 from spec_examples.scenario import CONTROL, STUB_TALKERS, Scenario, Source
 from spec_examples.targets import catalogue, install, kept
 from spec_examples.targets.bounds import Bounds, from_environment
-from spec_examples.targets.client import Worker
+from spec_examples.targets.client import SMALL_PROGRAM, Program, Worker
 from spec_examples.targets.errors import TargetUnavailable
-from spec_examples.targets.target import INSTALLED, Target
+from spec_examples.targets.target import INSTALLED, WHOLE_V2, Target
+from spec_examples.targets.whole_v2 import interpreter
 from spec_examples.trace import Environment, Trace
 
 HARNESS = (
@@ -35,19 +37,29 @@ HARNESS = (
 )
 """The files that a trace depends on, besides the packages and the scenario."""
 
+HARNESS_OF_WHOLE_V2 = ("targets/whole_v2/__main__.py", "targets/whole_v2/runner.py")
+"""Those that a trace of the whole Model Runner V2 depends on as well."""
+
 
 class Session:
     """Workers by package, started when they are first needed and ended with the session.
 
     A published package never changes, so the trace of a scenario on it is kept in the user's cache under the hashes of
-    its wheels, the scenario, the talker and the harness. ``live`` runs it all the same, and renews what is kept. The
-    installed runner, a checkout, a plugin's runner and a talker of a module always run.
+    its wheels, the scenario, the talker and the harness. ``live`` runs it all the same, unless it was made ``within_s``
+    seconds ago or less, and renews what is kept. The installed runner, a checkout, a plugin's runner and a talker of a
+    module always run.
     """
 
     def __init__(
-        self, *, live: bool = False, say: Callable[[str], None] = lambda _: None, bounds: Bounds | None = None
+        self,
+        *,
+        live: bool = False,
+        within_s: float = 0.0,
+        say: Callable[[str], None] = lambda _: None,
+        bounds: Bounds | None = None,
     ) -> None:
         self.live = live
+        self.within_s = within_s
         self.bounds = bounds or from_environment()
         self.say = say
         self.ran: dict[Target, int] = {}
@@ -90,7 +102,7 @@ class Session:
             return self.run(CONTROL, target).environment
         worker = self._worker(target)
         try:
-            environment = worker.wait_until_ready(target.runner)
+            environment = worker.wait_until_ready(target.asked_as)
         except TargetUnavailable as error:
             self._give_up(target, worker, error)
             raise
@@ -100,10 +112,9 @@ class Session:
 
     def is_recorded(self, scenario: Scenario, target: Target) -> bool:
         """Whether ``run`` would need no process."""
-        if self.live:
-            return False
         file = _trace_file(scenario, target)
-        return shipped_trace(scenario, target) is not None or (file is not None and file.is_file())
+        shipped = not self.live and shipped_trace(scenario, target) is not None
+        return shipped or (file is not None and file.is_file() and self._counts(file))
 
     def run(self, scenario: Scenario, target: Target | None = None, mutant: str = "") -> Trace:
         """The trace of ``scenario`` on ``target`` (default: the installed AR runner).
@@ -114,14 +125,14 @@ class Session:
         """
         target = target or Target(INSTALLED)
         file = None if mutant else _trace_file(scenario, target)
-        if not mutant and not self.live and (trace := shipped_trace(scenario, target) or (file and _read(file))):
+        if not mutant and (trace := self._recorded(scenario, target, file)):
             return trace
         if _process_of(target) in self._together:
             self._start_all(self._together)
             self._together.clear()
         worker = self._worker(target)
         try:
-            trace = worker.run(scenario, target.runner, mutant)
+            trace = worker.run(scenario, target.asked_as, mutant)
         except TargetUnavailable as error:
             self._give_up(target, worker, error)
             raise
@@ -133,6 +144,21 @@ class Session:
             _write(file, trace)
         return trace
 
+    def _recorded(self, scenario: Scenario, target: Target, file: Path | None) -> Trace | None:
+        """The trace that is taken instead of a run: what the package carries, or what is kept."""
+        if not self.live and (trace := shipped_trace(scenario, target)):
+            return trace
+        return _read(file) if file and self._counts(file) else None
+
+    def _counts(self, file: Path) -> bool:
+        """Whether a kept trace is young enough to stand for a run."""
+        if not self.live:
+            return True
+        try:
+            return time.time() - file.stat().st_mtime < self.within_s
+        except OSError:
+            return False
+
     def _worker(self, target: Target) -> Worker:
         process = _process_of(target)
         if error := self._failed.get(process) or self._gone.get(target):
@@ -140,10 +166,11 @@ class Session:
         if process not in self._workers:
             try:
                 folder = self._folder(target)
+                program = _program(target, folder)
             except TargetUnavailable as refused:
                 self._failed[process] = refused
                 raise
-            self._workers[process] = Worker(folder, str(target), self.bounds)
+            self._workers[process] = Worker(folder, str(target), self.bounds, program)
         return self._workers[process]
 
     def _give_up(self, target: Target, worker: Worker, error: TargetUnavailable) -> None:
@@ -164,14 +191,25 @@ class Session:
 
 
 def _process_of(target: Target) -> Target:
-    """Runners of the package share one import; a runner from elsewhere gets a process of its own."""
+    """Runners of the package share one import; the whole V2, and a runner from elsewhere, get one of their own."""
     is_foreign = ":" in target.runner and not target.runner.startswith("spec_examples.")
-    return target if is_foreign else Target(target.vllm_omni)
+    return target if is_foreign or target.runner == WHOLE_V2 else Target(target.vllm_omni)
+
+
+def _program(target: Target, folder: Path | None) -> Program:
+    """What its worker runs. Raises ``TargetUnavailable`` where there is no such runner, or no Python with Triton."""
+    if target.runner != WHOLE_V2:
+        return SMALL_PROGRAM
+    if folder is not None and not (folder / "vllm_omni" / "worker_v2").is_dir():
+        raise TargetUnavailable(f"{target}: this release has no Model Runner V2, which came with 0.30.0rc1")
+    return interpreter.with_triton(), "spec_examples.targets.whole_v2"
 
 
 @cache
-def _underneath() -> tuple[str, str]:
+def _underneath(runner: str) -> tuple[str, str]:
     """What a release runs on besides its own two packages."""
+    if runner == WHOLE_V2:
+        return interpreter.underneath()
     try:
         torch = metadata.version("torch")
     except metadata.PackageNotFoundError:
@@ -180,11 +218,11 @@ def _underneath() -> tuple[str, str]:
 
 
 @cache
-def harness_digest() -> str:
-    """SHA-256 over the files that a trace depends on."""
+def harness_digest(runner: str = "") -> str:
+    """SHA-256 over the files that a trace of the runner so called depends on; of all but the whole V2 these are one."""
     root = Path(__file__).resolve().parent.parent
     digest = hashlib.sha256()
-    for name in HARNESS:
+    for name in (*HARNESS, *(HARNESS_OF_WHOLE_V2 if runner == WHOLE_V2 else ())):
         digest.update(name.encode() + b"\0" + (root / name).read_bytes() + b"\0")
     return digest.hexdigest()
 
@@ -202,7 +240,7 @@ def shipped_trace(scenario: Scenario, target: Target) -> Trace | None:
 
 def shipped_key(scenario: Scenario, release: catalogue.Release, runner: str) -> str:
     """Under what a trace comes with this package: a digest of all that it depends on and that is known beforehand."""
-    parts = [release.requirements, runner, scenario.to_json(), harness_digest()]
+    parts = [release.requirements, runner, scenario.to_json(), harness_digest(runner)]
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()
 
 
@@ -211,7 +249,13 @@ def _trace_file(scenario: Scenario, target: Target) -> Path | None:
     release = catalogue.release(target.vllm_omni) if target.never_changes else None
     if release is None or not is_ours(scenario.talker):
         return None
-    parts = [release.requirements, target.runner, scenario.to_json(), harness_digest(), *_underneath()]
+    parts = [
+        release.requirements,
+        target.runner,
+        scenario.to_json(),
+        harness_digest(target.runner),
+        *_underneath(target.runner),
+    ]
     key = hashlib.sha256("\0".join(parts).encode()).hexdigest()
     return install.cache_folder() / "traces" / release.vllm_omni / f"{key}.json"
 

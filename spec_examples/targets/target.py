@@ -11,7 +11,12 @@ from spec_examples.targets import catalogue
 from spec_examples.targets.errors import TargetUnavailable
 
 INSTALLED = "installed"
-RUNNERS = ("ar", "generation", "v2")
+WHOLE_V2 = "v2-whole"
+"""The whole Model Runner V2, which needs Triton; ``v2`` is its preprocess step, which does not."""
+
+WHOLE_V2_CLASS = "spec_examples.targets.whole_v2.runner:WholeRunner"
+
+RUNNERS = ("ar", "generation", "v2", WHOLE_V2)
 """Runners with a name; any other is given as ``package.module:Class``."""
 
 
@@ -34,6 +39,11 @@ class Target:
     def is_release(self) -> bool:
         """Whether it is a published package, which never changes."""
         return not self.is_installed and not Path(self.vllm_omni).is_absolute()
+
+    @property
+    def asked_as(self) -> str:
+        """The runner as its worker is asked for it, which knows the whole V2 by its class."""
+        return WHOLE_V2_CLASS if self.runner == WHOLE_V2 else self.runner
 
     @property
     def never_changes(self) -> bool:

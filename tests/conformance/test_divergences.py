@@ -61,7 +61,8 @@ def test_the_newest_stable_release_breaks_nothing_on_the_shared_runner():
 
 
 def test_a_checkout_without_a_version_is_expected_to_be_as_the_newest_release():
-    assert set(known("dev", "v2")) == {"ROUTE-1", "ROUTE-2", "ROUTE-3", "ROUTE-6"}
+    for runner in ("v2", "v2-whole"):
+        assert set(known("dev", runner)) == {"ROUTE-1", "ROUTE-2", "ROUTE-3", "ROUTE-6"}
     assert known("dev", "ar") == {}
 
 

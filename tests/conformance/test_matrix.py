@@ -1,6 +1,7 @@
 """The matrix as it is run: what cannot be fetched is one line, a runner that stops costs its own cells."""
 
 import json
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -15,6 +16,7 @@ from spec_examples.contract.clauses import CLAUSES, PROMISES
 from spec_examples.gate.cli import main
 from spec_examples.targets import Target, TargetFailed, TargetUnavailable
 from spec_examples.targets.reading import Definition, Guard, ReadRunner
+from spec_examples.targets.whole_v2 import interpreter
 from spec_examples.trace import PHASE_KEYS, Environment, Trace
 
 
@@ -44,6 +46,66 @@ def test_a_release_that_could_not_be_fetched_leaves_its_record_alone(no_network,
     monkeypatch.setattr(recorded, "RESULTS", tmp_path / "results")
     assert main(["matrix", "--release", "0.20.0", "--runner", "ar", "--record"]) == 2
     assert not list(tmp_path.glob("results/*"))
+
+
+@pytest.fixture
+def no_triton(tmp_path, monkeypatch):
+    monkeypatch.setattr(interpreter, "has_triton", lambda: False)
+    monkeypatch.setattr(interpreter, "E2E", tmp_path / "python")
+
+
+def test_the_whole_v2_is_left_as_recorded_where_it_cannot_be_run(no_triton, monkeypatch, capsys):
+    """All that can be run is run all the same; who asks for the whole V2 alone is told that it was not."""
+    asked = []
+    monkeypatch.setattr("spec_examples.gate.commands.matrix.run_all", lambda targets, **_: asked.extend(targets) or [])
+    assert main(["matrix", "--live", "--release", "0.30.0"]) == 0
+    assert [target.runner for target in asked] == ["ar", "generation", "v2", "npu", "xpu"]
+    assert "v2-whole: left as recorded, since it needs Triton; `make e2e` sets up" in capsys.readouterr().err
+
+
+def test_who_asks_for_the_whole_v2_without_triton_gets_one_line(no_triton, capsys):
+    assert main(["matrix", "--live", "--release", "0.30.0", "--runner", "v2-whole"]) == 2
+    assert "the whole Model Runner V2 needs Triton" in capsys.readouterr().out
+
+
+def test_what_was_not_run_is_not_written(tmp_path, monkeypatch):
+    """One result is stale and one was edited by hand; the first is renewed, and the other stays as it was found."""
+    for name in ("0.30.0-npu", "0.30.0-xpu"):
+        shutil.copy(recorded.RESULTS / f"{name}.toml", tmp_path)
+    monkeypatch.setattr(recorded, "RESULTS", tmp_path)
+    stale, edited = tmp_path / "0.30.0-npu.toml", tmp_path / "0.30.0-xpu.toml"
+    fresh = stale.read_text()
+    stale.write_text(fresh.replace('reader = "', 'reader = "0'))
+    edited.write_text(edited.read_text().replace('FIELD-1 = "passed"', 'FIELD-1 = "failed"'))
+    before = edited.read_bytes()
+    record = recorded.read(stale)
+    monkeypatch.setattr(
+        matrix, "renew", lambda version, runners, say: [recorded.record_of_source(version, "npu", record.source)]
+    )
+    assert main(["matrix", "--release", "0.30.0", "--runner", "npu", "--runner", "xpu", "--record"]) == 0
+    assert undated(stale.read_text()) == undated(fresh)
+    assert edited.read_bytes() == before
+
+
+def test_a_live_verdict_that_is_not_the_recorded_one_is_named(monkeypatch, capsys):
+    """Nothing is stale, and the runner does something else all the same."""
+    committed = recorded.read(recorded.RESULTS / "0.30.0-ar.toml")
+    stopped = dict.fromkeys(recorded.traces_of(committed), Trace(error="MemoryError: all of it"))
+    was_run = recorded.record_of("0.30.0", "ar", stopped)
+    monkeypatch.setattr("spec_examples.gate.commands.matrix.run_all", lambda targets, **_: [committed])
+    assert main(["matrix", "--release", "0.30.0", "--runner", "ar", "--live"]) == 0
+    monkeypatch.setattr("spec_examples.gate.commands.matrix.run_all", lambda targets, **_: [was_run])
+    capsys.readouterr()
+    assert main(["matrix", "--release", "0.30.0", "--runner", "ar", "--live"]) == 1
+    (line,) = (line for line in capsys.readouterr().out.splitlines() if "FIELD-1 is recorded as" in line)
+    assert line.startswith(
+        "vLLM-Omni 0.30.0, runner ar: FIELD-1 is recorded as 'passed; split prompt', and was 'failed;"
+    )
+    assert "phase-contract matrix --record writes it" in line
+
+
+def undated(text):
+    return [line for line in text.splitlines() if not line.startswith("recorded =")]
 
 
 def test_two_at_once_download_once_and_do_not_disturb_each_other(tmp_path):
@@ -122,7 +184,7 @@ def test_what_nobody_could_be_asked_is_not_runnable():
 
 
 def test_every_promise_has_a_case_on_every_runner_that_runs():
-    for runner in ("ar", "generation", "v2"):
+    for runner in ("ar", "generation", "v2", "v2-whole"):
         record = recorded.read(recorded.RESULTS / f"0.30.0-{runner}.toml")
         assert {record.cells[clause].verdict for clause in PROMISES} <= {"passed", "failed"}
 

@@ -184,7 +184,7 @@ def test_a_shard_that_is_none_is_one_line(shard, capsys):
         (["--release", "0.22.0", "--shard", "2/2"], "2 shards for 1 releases leave some empty; N goes to 1"),
         (["--release", "0.22.0", "--runner", "v2"], "has such a runner: there is v2 since 0.30.0rc1"),
         (["--release", "0.19.9"], "is not in the catalogue, which has 0.11.0rc1"),
-        (["--runner", "gpu"], "write ar, generation, v2, npu, xpu, or package.module:Class"),
+        (["--runner", "gpu"], "write ar, generation, v2, v2-whole, npu, xpu, or package.module:Class"),
         (["--release", "0.30.0", "--show", "no such case"], "the suite has: split prompt"),
         (["--release", "0.30.0", "--show", "split prompt"], "--show takes one release and one runner that is run"),
         (["--vllm-omni", "installed", "--record"], "are for the published releases"),

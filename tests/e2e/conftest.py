@@ -26,3 +26,12 @@ def real_models() -> None:
     """Skip where the environment imports no real talker."""
     if importlib.util.find_spec("torchaudio") is None:
         pytest.skip("no torchaudio here, which real talkers import; `make e2e` sets up what has it and runs this")
+
+
+@pytest.fixture(scope="session")
+def triton() -> None:
+    """Skip where the environment has no Triton: the whole Model Runner V2 needs it."""
+    if importlib.util.find_spec("triton") is None:
+        pytest.skip(
+            "no Triton here, which the whole Model Runner V2 needs; `make e2e` sets up what has it and runs this"
+        )

@@ -3,7 +3,12 @@
 import pytest
 
 from spec_examples.real_model.comparison import RunsDiffer, findings, require_same
-from spec_examples.real_model.experiments import WITHOUT_BATCHED_GUARD, WITHOUT_SCALAR_GUARD, StubExperiment
+from spec_examples.real_model.experiments import (
+    WHOLE_V2,
+    WITHOUT_BATCHED_GUARD,
+    WITHOUT_SCALAR_GUARD,
+    StubExperiment,
+)
 from spec_examples.real_model.run import one_token_tails
 from spec_examples.scenario import Limits, Request, Scenario
 from spec_examples.trace import IS_PREFILL, NUM_COMPUTED, PROMPT_LEN, Value
@@ -51,3 +56,19 @@ def test_a_guard_that_no_row_needs_is_not_missed(laboratory):
     """The batched guard is of no use to a talker without a batched hook."""
     runs = laboratory.run(stub("scalar", 64)), laboratory.run(stub("scalar", 8, runner=WITHOUT_BATCHED_GUARD))
     assert findings(*runs) == ()
+
+
+@pytest.mark.usefixtures("triton")
+def test_model_runner_v2_is_told_from_the_shared_runner(laboratory):
+    """The stub offers MTP inputs on every row, which V2 takes for tails and one-token prompts as well."""
+    whole, chunked = (
+        laboratory.run(stub("scalar", 64, runner=WHOLE_V2)),
+        laboratory.run(stub("scalar", 8, runner=WHOLE_V2)),
+    )
+    with pytest.raises(RunsDiffer) as told:
+        require_same(whole, chunked)
+    broken = {line.split()[0] for line in told.value.findings if "is broken in the chunked run" in line}
+    assert broken == {"ROUTE-2", "ROUTE-3"}
+    assert "first at position 8, in step 2, row (prompt 9, computed 8, span 1), prefill, one-token tail" in str(
+        told.value
+    )

@@ -5,8 +5,9 @@ import json
 import pytest
 
 from spec_examples.real_model import record
-from spec_examples.real_model.comparison import RunsDiffer, largest_difference, require_same
+from spec_examples.real_model.comparison import RunsDiffer, differences, largest_difference, require_same
 from spec_examples.real_model.experiments import (
+    WHOLE_V2,
     WITHOUT_BATCHED_GUARD,
     WITHOUT_SCALAR_GUARD,
     TinyExperiment,
@@ -88,3 +89,24 @@ def test_without_the_scalar_guard_the_runner_asks_for_what_a_tail_does_not_offer
     """This talker offers MTP inputs on decode rows only."""
     with pytest.raises(RunsDiffer, match="the chunked run ended early: KeyError: 'mtp_inputs'"):
         require_same(tiny(UNCUT), tiny(15, runner=WITHOUT_SCALAR_GUARD))
+
+
+@pytest.mark.parametrize("budget", [15, 3])
+def test_a_cut_prompt_changes_nothing_on_model_runner_v2(tiny, budget):
+    whole, chunked = tiny(UNCUT, TWO, runner=WHOLE_V2), tiny(budget, TWO, runner=WHOLE_V2)
+    require_same(whole, chunked)
+    assert chunked.audio == whole.audio
+
+
+def test_both_runners_say_the_same(tiny):
+    shared, v2 = tiny(UNCUT, TWO), tiny(UNCUT, TWO, runner=WHOLE_V2)
+    assert differences(shared, v2) == ()
+    assert shared.audio == v2.audio
+
+
+def test_without_the_batched_guard_of_model_runner_v2_the_tail_is_overwritten(tiny):
+    whole, chunked = tiny(UNCUT, runner=WHOLE_V2), tiny(15, runner=WHOLE_V2, defect="v2-batched-guard-dropped")
+    with pytest.raises(RunsDiffer, match=r"ROUTE-3 is broken in the chunked run.*the MTP embedding reached forward"):
+        require_same(whole, chunked)
+    assert min(largest_difference(whole, chunked, "a")) == 15
+    assert chunked.audio != whole.audio

@@ -85,7 +85,7 @@ def test_before_the_control_the_question_cannot_be_put(plugins, name, reason):
 
 
 def test_a_runner_name_that_is_none_is_refused():
-    with pytest.raises(TargetUnavailable, match=r"write ar, generation, v2, or package\.module:Class"):
+    with pytest.raises(TargetUnavailable, match=r"write ar, generation, v2, v2-whole, or package\.module:Class"):
         resolve(runner="gpu")
 
 

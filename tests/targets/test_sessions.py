@@ -1,6 +1,8 @@
 """Kept traces: what is read instead of run, and what is run all the same. A worker stands in; no runner is needed."""
 
+import os
 import threading
+import time
 
 import pytest
 
@@ -65,10 +67,24 @@ def test_live_runs_again_and_renews_what_is_kept():
         assert last.run(SCENARIO, RELEASE) == renewed
 
 
+def test_live_does_not_run_again_what_ran_within_the_time_that_is_named(tmp_path):
+    """One command runs all releases, and the next one of the same hour takes what it left."""
+    with Session(live=True) as first:
+        trace = first.run(SCENARIO, RELEASE)
+    with Session(live=True, within_s=3600) as second:
+        assert second.is_recorded(SCENARIO, RELEASE)
+        assert second.run(SCENARIO, RELEASE) == trace
+    (file,) = kept(tmp_path)
+    os.utime(file, (time.time() - 3601,) * 2)
+    with Session(live=True, within_s=3600) as third:
+        assert not third.is_recorded(SCENARIO, RELEASE)
+        assert third.run(SCENARIO, RELEASE).environment.runner == "run 2"
+
+
 def test_a_change_of_the_harness_runs_again(monkeypatch):
     with Session() as first:
         first.run(SCENARIO, RELEASE)
-        monkeypatch.setattr(session, "harness_digest", lambda: "changed")
+        monkeypatch.setattr(session, "harness_digest", lambda runner: "changed")
         first.run(SCENARIO, RELEASE)
     assert StandIn.runs == 2
 
@@ -83,6 +99,7 @@ def test_the_harness_is_what_runs_in_the_worker():
         "client",
         "errors",
         "install",
+        "kept",
         "published",
         "reading",
         "session",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import math
 from contextlib import ExitStack
 from typing import TextIO
 
@@ -11,7 +12,9 @@ from rich.console import Console
 from spec_examples.gate import report
 from spec_examples.gate.check import check, find_pages
 from spec_examples.gate.commands.common import (
+    NOT_ASKED,
     Commands,
+    Stop,
     add_command,
     add_output_options,
     add_target_options,
@@ -48,6 +51,13 @@ def add(commands: Commands, default: Target) -> None:
     parser.add_argument(
         "--live", action="store_true", help="run published releases again instead of reading kept traces"
     )
+    parser.add_argument(
+        "--within",
+        type=_minutes,
+        default=0.0,
+        metavar="MINUTES",
+        help="with --live: what ran on a published release within MINUTES is not run again",
+    )
     parser.set_defaults(run=_check)
 
 
@@ -58,14 +68,27 @@ def _also(text: str) -> tuple[str, str]:
     return name, file
 
 
+def _minutes(text: str) -> float:
+    try:
+        minutes = float(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(f"{text!r} is no number of minutes") from error
+    if not 0 <= minutes < math.inf:
+        raise argparse.ArgumentTypeError(f"{text!r}: minutes are 0 or more")
+    return minutes
+
+
 def _check(options: argparse.Namespace, out: TextIO, context: Context | None) -> int:
     pages = find_pages(options.paths)
     target = resolve(options.vllm_omni, options.runner)
     progress = Console(stderr=True)
+    if options.within and not options.live:
+        raise Stop(NOT_ASKED, "--within says what counts as run, and needs --live")
     with ExitStack() as opened:
         stream = opened.enter_context(output(options.output, out))
         files = [(name, opened.enter_context(output(file, out))) for name, file in options.also]
-        session = opened.enter_context(session_for(context, options.live, progress))
+        lent = session_for(context, options.live, progress, within_s=60 * options.within)
+        session = opened.enter_context(lent)
         text = options.format == "text"
         with progress.status(f"importing {target}") as status:
             done = check(

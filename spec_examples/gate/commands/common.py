@@ -75,12 +75,12 @@ def add_output_options(parser: argparse.ArgumentParser, formats: Iterable[str] =
 
 
 @contextmanager
-def session_for(context: Context | None, live: bool, progress: Console) -> Iterator[Session]:
+def session_for(context: Context | None, live: bool, progress: Console, within_s: float = 0.0) -> Iterator[Session]:
     """The session that is lent, or one of our own that says what takes long."""
     if context is not None:
         yield context.session
         return
-    with Session(live=live, say=lambda line: progress.print(line, highlight=False)) as session:
+    with Session(live=live, within_s=within_s, say=lambda line: progress.print(line, highlight=False)) as session:
         yield session
 
 

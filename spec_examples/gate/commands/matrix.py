@@ -11,7 +11,17 @@ from rich.console import Console
 
 from spec_examples.conformance import record as recorded
 from spec_examples.conformance.known import known
-from spec_examples.conformance.matrix import MATRIX_RUNNERS, SINCE, judge_runner, run_all, unexpected, wanted
+from spec_examples.conformance.matrix import (
+    MATRIX_RUNNERS,
+    SINCE,
+    Wanted,
+    can_run,
+    contradicted,
+    judge_runner,
+    run_all,
+    unexpected,
+    wanted,
+)
 from spec_examples.conformance.record import Record
 from spec_examples.conformance.suite import SUITE, case, in_words
 from spec_examples.contract.clauses import CLAUSES
@@ -93,6 +103,8 @@ def _matrix(options: argparse.Namespace, out: TextIO, context: Context | None) -
             stream.writelines(f"{line}\n" for line in _shown(options.show, records))
             return AGREED
         lines = [line for record in records for line in unexpected(record)]
+        if options.live and not own and not options.record:
+            lines += [line for record in records if not _could_not_be_run(record) for line in contradicted(record)]
         missing = sorted({record.cells["ROUTE-1"].message for record in records if _could_not_be_run(record)})
         if options.format == "json":
             stream.write(_as_json(records))
@@ -124,6 +136,9 @@ def _judge_published(options: argparse.Namespace, _: Context | None, say: Callab
             raise Stop(NOT_ASKED, f"runner {runner!r}: write {', '.join(MATRIX_RUNNERS)}, or package.module:Class")
     _refuse_empty(options)
     targets = wanted(options.release, options.runner, options.shard)
+    if options.live and not options.runner:
+        targets = _without_what_cannot_run(targets)
+    renewed: list[Record] = []
     seen = 0
 
     def done(_: Record) -> None:
@@ -131,12 +146,22 @@ def _judge_published(options: argparse.Namespace, _: Context | None, say: Callab
         seen += 1
         say(f"{seen} of {len(targets)} targets judged")
 
-    records = run_all(targets, live=options.live, say=say, done=done)
+    records = run_all(targets, live=options.live, say=say, done=done, made=renewed.append)
     if options.record:
-        for record in records:
+        for record in renewed:
             if record.traces or record.source:
                 recorded.write(record)
     return records
+
+
+def _without_what_cannot_run(targets: list[Wanted]) -> list[Wanted]:
+    """Those that some Python here can run; one line says which are left as they are recorded."""
+    left_out = [target for target in targets if not can_run(target)]
+    if left_out:
+        names = ", ".join(dict.fromkeys(target.runner for target in left_out))
+        line = f"{names}: left as recorded, since it needs Triton; `make e2e` sets up an environment that has it"
+        Console(stderr=True).print(line, highlight=False, soft_wrap=True)
+    return [target for target in targets if target not in left_out]
 
 
 def _refuse_empty(options: argparse.Namespace) -> None:
