@@ -26,6 +26,7 @@ test: environment ## every test, pages included; the site is tested in Chromium,
 	$(BIN)/python -m pytest
 
 site: environment ## build the site into site/; a warning is an error (SITE_URL=https://… names its address)
+	$(BIN)/python -m spec_examples.site.verified
 	$(BIN)/mkdocs build --strict
 
 serve: environment ## serve the site at http://127.0.0.1:8000 and reload it as pages change

@@ -20,6 +20,8 @@ from spec_examples.conformance.suite import SUITE, case, in_words
 from spec_examples.conformance.verdicts import Cell, failing_step
 from spec_examples.contract.clauses import CLAUSES
 from spec_examples.execution.show import show_step
+from spec_examples.explorer import page as explorer
+from spec_examples.site import whole
 from spec_examples.stories import draw
 from spec_examples.targets import catalogue
 from spec_examples.trace import Trace
@@ -40,6 +42,8 @@ def main() -> None:
         "evidence.md": "\n".join(evidence(records)),
         "newest.md": newest(records),
         "first-kept.md": "\n".join(f"- {line}" for line in _first_kept(records)),
+        "explorer.html": explorer.as_html(),
+        "whole.md": whole.as_one(),
     }
     for name, text in files.items():
         (GENERATED / name).write_text(text + "\n", encoding="utf-8")

@@ -1,18 +1,23 @@
 """``python -m spec_examples.site.finish [FOLDER]``: finish a site that MkDocs or Zensical has built.
 
-Each page gets a name for its search dialog and figures that the keyboard can scroll; the search index gets an entry for
-each clause and each phase key.
+Each example of a page gets a mark, where a check of the pages as they are now was kept; each page says when it was
+checked and has a twin in plain Markdown; search gets an entry for each clause. Nothing of this needs JavaScript.
 """
 
 from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from os.path import relpath
 from pathlib import Path
 
-from spec_examples.site import search_entries
+from spec_examples.markdown import Example, PageError, read
+from spec_examples.site import search_entries, twins, verified, whole
+from spec_examples.site.marks import marked
+from spec_examples.site.verified import Verified
 
 DOCS = Path("docs")
 
@@ -32,9 +37,54 @@ class Built:
 
 def finish(site: Path, url: str) -> None:
     """Finish every page of the site in ``site``; ``url`` is its address, where that is known."""
+    checked = verified.read()
+    pages = list(built(site))
+    for page in pages:
+        text = page.file.read_text(encoding="utf-8")
+        examples = _examples(page.source) if checked else []
+        if checked and examples:
+            text = marked(text, examples, checked, f"{_way(page, site)}explorer/")
+        _replace(page.file, _with_foot(text, foot(page, site, checked, examples)))
     for file in site.rglob("*.html"):
         _replace(file, mended(file.read_text(encoding="utf-8")))
     search_entries.add(site)
+    twins.write_all(site, [page.source for page in pages], url)
+
+
+def _examples(source: Path) -> Sequence[Example]:
+    """The examples that stand on the built page, in order: the whole contract has those of all its pages."""
+    sources = whole.sources() if source == whole.FOLDER / "whole.md" else [source]
+    try:
+        return [example for each in sources for example in read(each).examples]
+    except PageError:
+        return []
+
+
+def _way(page: Built, site: Path) -> str:
+    """The way from a page to the root of the site: ``../../``."""
+    way = relpath(site, page.file.parent)
+    return "" if way == "." else f"{way}/"
+
+
+def _twin(page: Built, site: Path) -> str:
+    return f"{_way(page, site)}{page.name}"
+
+
+def foot(page: Built, site: Path, checked: Verified | None, examples: Sequence[Example]) -> str:
+    """The last line of a page: when and on what its examples ran, and its source."""
+    said = [f'<a type="text/markdown" href="{_twin(page, site)}">This page as Markdown</a>']
+    if checked and examples:
+        kinds = Counter(example.kind for example in examples)
+        names = {"block": "block", "row": "row", "admonition": "admonition"}
+        counts = ", ".join(f"{kinds[k]} {n}{'s' * (kinds[k] > 1)}" for k, n in names.items() if kinds[k])
+        day = f'<time datetime="{checked.date}">{checked.date}</time>'
+        said.insert(0, f"Last verified {day} on vLLM-Omni {checked.vllm_omni}: {counts}.")
+    return f'<p class="verified">{" ".join(said)}</p>'
+
+
+def _with_foot(text: str, line: str) -> str:
+    before, end, after = text.rpartition("</article>")
+    return f"{before}{line}{end}{after}"
 
 
 def built(site: Path) -> Iterator[Built]:

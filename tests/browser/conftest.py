@@ -63,10 +63,17 @@ def build(folder: Path, url: str = "", builder: str = "mkdocs") -> None:
     assert "WARNING" not in done.stdout + done.stderr
 
 
+def verify() -> subprocess.CompletedProcess[str]:
+    """Execute the pages for their marks, unless that was done; a test says where they are red."""
+    command = [sys.executable, "-m", "spec_examples.site.verified"]
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+
+
 @pytest.fixture(scope="session")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     served = tmp_path_factory.mktemp("site")
     folder = served / PREFIX
+    verify()
     with ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=str(served))) as server:
         url = f"http://127.0.0.1:{server.server_port}/{PREFIX}/"
         build(folder, url)
