@@ -74,9 +74,8 @@ def foot(page: Built, site: Path, checked: Verified | None, examples: Sequence[E
     """The last line of a page: when and on what its examples ran, and its source."""
     said = [f'<a type="text/markdown" href="{_twin(page, site)}">This page as Markdown</a>']
     if checked and examples:
-        kinds = Counter(example.kind for example in examples)
-        names = {"block": "block", "row": "row", "admonition": "admonition"}
-        counts = ", ".join(f"{kinds[k]} {n}{'s' * (kinds[k] > 1)}" for k, n in names.items() if kinds[k])
+        kinds: Counter[str] = Counter(example.kind for example in examples)
+        counts = ", ".join(f"{kinds[k]} {k}{'s' * (kinds[k] > 1)}" for k in ("block", "row", "admonition") if kinds[k])
         day = f'<time datetime="{checked.date}">{checked.date}</time>'
         said.insert(0, f"Last verified {day} on vLLM-Omni {checked.vllm_omni}: {counts}.")
     return f'<p class="verified">{" ".join(said)}</p>'
