@@ -162,8 +162,9 @@ def _elsewhere(walk: Walk, env: Env, node: ast.Call, base: Value) -> Value:
         if keyword.arg and any(word in keyword.arg.lower() for word in NAMES_A_PHASE):
             handed_on(walk, env, keyword.arg, given)
         found.append(given if keyword.arg is None else UNKNOWN)
-    if any(of_kind(each, "info") for each in found) and len(node.args) == 1:
-        return value("info")
+    handed = [atom for each in found for atom in of_kind(each, "info")]
+    if handed and len(node.args) == 1:
+        return frozenset(handed)
     name = node.func.attr if isinstance(node.func, ast.Attribute) else ""
     return frozenset(of_kind(base, "state")) if name in ("get", "setdefault", "pop") else UNKNOWN
 

@@ -84,7 +84,7 @@ def _boolean(walk: Walk, env: Env, node: ast.BoolOp) -> Value:
     env.variables.update({k: v for k, v in going.variables.items() if k not in env.variables})
     if not is_and:
         for atom in passed:
-            if atom.kind in NUMBERS and atom.at:
+            if atom.kind in NUMBERS and atom.key == "maybe" and atom.at:
                 walk.report(env.frame, "PHASE004", atom.at)
         passed = {replace(a, key="") if a.kind in NUMBERS else a for a in passed}
     combined = Atom("and" if is_and else "or", walk.at(node), parts=tuple(parts))
@@ -126,5 +126,6 @@ def _if_expression(walk: Walk, env: Env, node: ast.IfExp) -> Value:
 def absent_numbers(walk: Walk, env: Env, condition: Value, raises: bool) -> None:
     """Report the numbers whose absence ``condition`` asks for, unless that is an error there."""
     for leaf in leaves(condition):
-        if leaf.kind == "present?" and leaf.key != IS_PREFILL and not raises and leaf.at:
+        asked = leaf.kind == "present?" and leaf.key != IS_PREFILL and not env.facts.present
+        if asked and not raises and leaf.at:
             walk.report(env.frame, "PHASE004", leaf.at)

@@ -14,7 +14,7 @@ from spec_examples.lint.walk import Env, Walk
 
 @looks_at(ast.Tuple, ast.List)
 def _tuple(walk: Walk, env: Env, node: ast.Tuple | ast.List) -> Value:
-    return value("tuple", parts=tuple(look(walk, env, each) for each in node.elts))
+    return value("tuple", walk.at(node), parts=tuple(look(walk, env, each) for each in node.elts))
 
 
 @looks_at(ast.Dict)

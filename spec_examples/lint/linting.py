@@ -16,7 +16,7 @@ from spec_examples.lint.rules import RULES
 from spec_examples.lint.source import BadSource, Source, files, parse, read
 from spec_examples.lint.statements import follow
 from spec_examples.lint.stored import is_latch, written
-from spec_examples.lint.values import FIELD_KINDS, Facts
+from spec_examples.lint.values import FIELD_KINDS, UNKNOWN, Facts, of_kind
 from spec_examples.lint.walk import Frame, Walk
 
 EVERY_RULE = frozenset(rule.id for rule in RULES)
@@ -109,7 +109,11 @@ def _walked(source: Source) -> Walk:
 
 def _enter(walk: Walk, function: Function) -> None:
     bound, frame = entry(walk, function)
-    follow(walk, function, bound, Facts(), frame)
+    returned = follow(walk, function, bound, Facts(), frame)
+    for atom in of_kind(returned, "tuple"):
+        update = atom.parts[2] if function.hook == "row" and len(atom.parts) == 3 else UNKNOWN
+        if atom.at and any(not each.key for each in of_kind(update, "info")):
+            walk.report(frame, "PHASE005", atom.at)
 
 
 def _speaks_of_phases(function: Function, found: Definitions) -> bool:

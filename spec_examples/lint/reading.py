@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from dataclasses import replace
 
 from spec_examples.lint.deciding import decide
 from spec_examples.lint.finding import Place
@@ -38,13 +39,16 @@ def read_key(
     if key in FIELD_KINDS:
         if env.frame.hook == "batch":
             walk.report(env.frame, "PHASE010", at)
-        return _field_or(walk, env, key, at, default) if asked else value(FIELD_KINDS[key], at)
+        if asked:
+            return _field_or(walk, env, key, at, default)
+        env.facts = replace(env.facts, present=env.facts.present or key == IS_PREFILL)
+        return value(FIELD_KINDS[key], at)
     found = look(walk, env, default)
     if (key.startswith("_omni_") or key in UNPROMISED) and not of_kind(base, "self"):
         walk.report(env.frame, "PHASE009", at, key)
         return UNKNOWN
     if key == "additional_information":
-        return value("info")
+        return value("info", key=key)
     if key in NOT_STATE:
         return UNKNOWN
     if env.frame.hook:
@@ -56,8 +60,12 @@ def _field_or(walk: Walk, env: Env, key: str, at: Place, default: ast.expr | Non
     """A field that was asked for, with what stands in where it is absent."""
     instead = look(walk, env, default)
     nothing = default is None or is_none(default)
+    if env.facts.present and nothing and key != IS_PREFILL:
+        return value(FIELD_KINDS[key], at)
     if nothing or (isinstance(default, ast.Name) and isinstance(walk.found.constants.get(default.id), ast.Call)):
         return value("maybe", at) if key == IS_PREFILL else value(FIELD_KINDS[key], at, key="maybe")
+    if key != IS_PREFILL and env.facts.present:
+        return value(FIELD_KINDS[key], at)
     if key != IS_PREFILL:
         walk.counted |= {atom.at for atom in of_kind(instead, "state") if atom.at}
         walk.report(env.frame, "PHASE004", at)

@@ -54,7 +54,7 @@ RULES = (
     Rule(
         "PHASE005",
         "field-written",
-        "one of the three fields is written or removed",
+        "one of the three fields is written, handed back or removed",
         "they belong to the runner: what a model writes is gone at the next step, and misleads whoever reads it before",
         "keep the model's own values under keys of its own",
         ("FIELD-4", "FIELD-7"),

@@ -16,6 +16,8 @@ from spec_examples.lint.reading import one_token, text_of
 from spec_examples.lint.values import FIELD_KINDS, UNKNOWN, Facts, Value, has_phase, leaves, of_kind, value
 from spec_examples.lint.walk import Env, Frame, Walk, joined, merged
 
+FIELDS = tuple(FIELD_KINDS)
+
 
 def follow(walk: Walk, function: Function, bound: dict[str, Value], facts: Facts, frame: Frame) -> Value:
     """Go through a function once, with what is known of its parameters. What it may return."""
@@ -106,8 +108,18 @@ def _chosen_by_state(walk: Walk, env: Env, condition: Value, node: ast.If, other
     tests = list(leaves(condition))
     if env.facts.phase or not tests or any(leaf.kind != "stored?" for leaf in tests):
         return
-    if _calls_a_phase(node.body) or _calls_a_phase(other):
+    first = env.frame.function.hook == "row" and isinstance(node.body[-1], ast.Return) and _asks_for_the_phase(other)
+    if first or _calls_a_phase(node.body) or _calls_a_phase(other):
         walk.latches[walk.at(node.test)] = (frozenset(leaf.key for leaf in tests), True)
+
+
+def _asks_for_the_phase(statements: list[ast.stmt]) -> bool:
+    """Whether the way that is left asks for the phase: by a field, or by a function that is named so."""
+    for node in (each for statement in statements for each in ast.walk(statement)):
+        name = node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
+        if any(f"is_{word}" in name for word in NAMES_A_PHASE) or getattr(node, "value", None) in FIELDS:
+            return True
+    return False
 
 
 def _calls_a_phase(statements: list[ast.stmt]) -> bool:

@@ -114,12 +114,14 @@ class Facts:
     """What is certain at a place of a function.
 
     ``phase`` is ``prefill``, ``decode``, ``decided`` (one of the two) or empty. ``span`` is ``one``, ``many`` or empty.
-    ``absent`` says that the flag is known not to be there.
+    ``absent`` says that the flag is known not to be there, ``present`` that it is: no runner passes it
+    without the other two.
     """
 
     phase: str = ""
     span: str = ""
     absent: bool = False
+    present: bool = False
 
 
 def refined(facts: Facts, condition: Value, truth: bool) -> Facts:
@@ -133,9 +135,12 @@ def refined(facts: Facts, condition: Value, truth: bool) -> Facts:
         facts = replace(facts, span="many" if atom.sense else "one")
         return replace(facts, phase=facts.phase or ("prefill" if atom.sense else "decode"))
     if atom.kind in ("flag", "maybe"):
-        return replace(facts, phase="prefill" if atom.sense else "decode")
-    if atom.kind == "present?" and atom.key == IS_PREFILL:
-        return replace(facts, absent=not atom.sense)
+        there = facts.present or (atom.kind == "maybe" and atom.sense)
+        return replace(facts, phase="prefill" if atom.sense else "decode", present=there)
+    if atom.kind == "present?":
+        if atom.key != IS_PREFILL:
+            return facts
+        return replace(facts, absent=not atom.sense, present=facts.present or atom.sense)
     if atom.kind == "and":
         for part in atom.parts:
             facts = refined(facts, part, True)

@@ -120,5 +120,6 @@ def joined(walk: Walk, envs: list[Env | None]) -> Env | None:
             phase=facts.phase if facts.phase == env.facts.phase else "",
             span=facts.span if facts.span == env.facts.span else "",
             absent=facts.absent and env.facts.absent,
+            present=facts.present and env.facts.present,
         )
     return Env(variables, facts, first.frame)

@@ -115,12 +115,24 @@ def test_progress_that_is_made_up(body: str) -> None:
         'if info.get("_omni_is_prefill") or self.broken:\n    raise RuntimeError("never")\n' + STRICT,
         SEEN + 'if seen is None:\n    raise KeyError("no progress")\nis_prefill = seen < 3',
         'is_prefill = info["_omni_num_computed_tokens"] == 0',
+        STRICT + '\nstart = info.get("_omni_num_computed_tokens", 0) or 0',
+        STRICT + '\nend = info.get("_omni_prompt_len")\nstart = end if end is not None else 0',
         'is_prefill = info.get("_omni_is_prefill", MISSING)\nif is_prefill is MISSING:\n    raise KeyError("no flag")',
         'is_prefill = info.get("_omni_is_prefill", info["_omni_num_computed_tokens"] < info["_omni_prompt_len"])',
     ],
 )
 def test_absence_that_is_an_error(body: str) -> None:
     assert rules(hook(body + WAYS, before="MISSING = object()")) == []
+
+
+def test_the_other_two_are_there_where_the_flag_is() -> None:
+    """No runner passes the flag alone; Model Runner V2 may pass progress without it."""
+    body = (
+        'if info.get("_omni_is_prefill"):\n    return 1, info.get("_omni_num_computed_tokens", 0), {}\nreturn 3, 4, {}'
+    )
+    assert rules(hook(body)) == ["PHASE003"]
+    body = 'at = info["_omni_num_computed_tokens"]\nreturn 1, info.get("_omni_prompt_len", at), {}'
+    assert rules(hook(body)) == ["PHASE004"]
 
 
 def test_the_guess_is_pointed_at() -> None:

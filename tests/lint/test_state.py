@@ -19,6 +19,9 @@ PROMPT_OR_STEP = f"if {FLAG}:\n    return input_ids, self.prompt, {{}}\n"
         'info.update({"_omni_prompt_len": 5})\nreturn 1, 2, {}',
         'info = {**info, "_omni_is_prefill": True}\nreturn 1, 2, {}',
         "self.keep(info)\nreturn 1, 2, {}",
+        "return 1, 2, info",
+        "return 1, 2, {**info, 'codes': 3}",
+        "info = dict(info)\nreturn 1, 2, info",
     ],
 )
 def test_a_field_is_written(body: str) -> None:
@@ -28,6 +31,8 @@ def test_a_field_is_written(body: str) -> None:
 def test_a_runner_writes_them_and_a_model_hands_them_on() -> None:
     assert rules("class Runner:\n    def _preprocess(self, info):\n        info['_omni_prompt_len'] = 5\n") == []
     assert rules(hook(f"return self.inner.preprocess(input_ids, None, _omni_is_prefill={FLAG})")) == []
+    assert rules(hook('return 1, 2, info["additional_information"]')) == []
+    assert rules(hook("return self.split(info)[0], 2, {}", "def split(self, info):\n    return 1, 2, info")) == []
 
 
 @pytest.mark.parametrize(
@@ -111,6 +116,8 @@ NOT = "return 3, 4, {}\n"
         f'if not {FLAG} and info["state"]:\n    {NOT}{STORES}',
         f"if {FLAG} or self.name not in self.live:\n    self.live[self.name] = 1\n    {NOT}{NOT}",
         f'if info.get("state") is None:\n    return self.prefill(info)\n{STORES}',
+        f'if info.get("state") is not None:\n    {NOT}if {FLAG}:\n    {STORES}{NOT}',
+        f'if info.get("state") is not None:\n    {NOT}if self.is_prefill_row(info):\n    {STORES}{NOT}',
         f'is_prefill = info.get("state") is None\nif is_prefill:\n    {STORES}{NOT}',
         f'if not info.get("prefill_done"):\n    return 1, 2, {{"prefill_done": True}}\n{NOT}',
     ],
@@ -128,6 +135,7 @@ def test_a_phase_that_is_kept(body: str) -> None:
         f'if not {FLAG}:\n    if not info.get("decode_started"):\n        self.reset()\n'
         '    return 1, 2, {"decode_started": True}\nreturn 3, 4, {"decode_started": False}',
         f"if {FLAG} or self.config.single_stage:\n    {NOT}{NOT}",
+        f'if info.get("state") is not None:\n    {NOT}rows = self.prefill_embeds\n{STORES}',
     ],
 )
 def test_state_that_decides_no_phase(body: str) -> None:
