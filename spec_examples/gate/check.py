@@ -17,6 +17,7 @@ from spec_examples.execution.page import PageExecution
 from spec_examples.execution.result import Result, State
 from spec_examples.exercised import Exercised, exercised
 from spec_examples.gate.broken import Broken, broken_clauses
+from spec_examples.lint.checked import recorded_models
 from spec_examples.markdown import Page, PageError, check_unique, read
 from spec_examples.markdown.includes import generated
 from spec_examples.markdown.sybil_parser import PageDocument, examples_parser
@@ -163,10 +164,11 @@ def check(
 
 
 def _recorded(page: Page) -> list[Result]:
-    """What the page takes in of recorded results is checked, once: where the matrix and the defects stand."""
+    """What the page takes in of recorded results is checked, once: where the table of each stands."""
     taken_in = generated(page.includes)
     return [
         *(recorded_results() if "matrix.md" in taken_in else ()),
+        *(recorded_models() if "lint-models.md" in taken_in else ()),
         *(recorded_catches() if "mutants.md" in taken_in else ()),
     ]
 

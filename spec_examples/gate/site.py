@@ -21,6 +21,7 @@ from spec_examples.conformance.verdicts import Cell, failing_step
 from spec_examples.contract.clauses import CLAUSES
 from spec_examples.execution.show import show_step
 from spec_examples.explorer import page as explorer
+from spec_examples.gate import lint_tables
 from spec_examples.site import whole
 from spec_examples.stories import draw
 from spec_examples.targets import catalogue
@@ -45,7 +46,7 @@ def main() -> None:
         "explorer.html": explorer.as_html(),
         "whole.md": whole.as_one(),
     }
-    for name, text in files.items():
+    for name, text in (files | lint_tables.files()).items():
         (GENERATED / name).write_text(text + "\n", encoding="utf-8")
     draw.write_all(GENERATED / "traces")
 

@@ -51,42 +51,40 @@ def handed_on(walk: Walk, env: Env, name: str, found: Value) -> None:
 @looks_at(ast.ListComp, ast.SetComp, ast.GeneratorExp, ast.DictComp)
 def _comprehension(walk: Walk, env: Env, node: ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp) -> Value:
     inner = env.copy()
-    copies = False
+    gone_through = UNKNOWN
     for generator in node.generators:
-        bind_loop(walk, inner, generator.target, generator.iter)
-        copies = copies or _items_of_info(walk, env, generator.iter)
+        gone_through |= bind_loop(walk, inner, generator.target, generator.iter)
         for condition in generator.ifs:
             decide(walk, inner, test(walk, inner, condition), walk.at(condition), splits=False)
     if isinstance(node, ast.DictComp):
         look(walk, inner, node.key)
         look(walk, inner, node.value)
-        return value("info") if copies else UNKNOWN
+        return frozenset(of_kind(gone_through, "info"))
     found = look(walk, inner, node.elt)
     return value("infos") if of_kind(found, "info") else UNKNOWN
 
 
-def _items_of_info(walk: Walk, env: Env, node: ast.expr) -> bool:
-    if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "items"):
-        return False
-    return bool(of_kind(look(walk, env, node.func.value), "info"))
+def bind_loop(walk: Walk, env: Env, target: ast.expr, iterated: ast.expr) -> Value:
+    """Names of a loop: a request's mapping, where its list is gone through, by itself or with others.
 
-
-def bind_loop(walk: Walk, env: Env, target: ast.expr, iterated: ast.expr) -> None:
-    """Names of a loop: a request's mapping, where its list is gone through, by itself or with others."""
-    found = look(walk, env, iterated)
-    parts: list[Value] = [UNKNOWN if not of_kind(found, "infos") else value("info")]
-    if (
-        isinstance(iterated, ast.Call)
-        and isinstance(iterated.func, ast.Name)
-        and iterated.func.id in ("enumerate", "zip")
-    ):
+    The mapping itself, where it is its items that are gone through.
+    """
+    gone_through: Value = UNKNOWN
+    parts: list[Value]
+    name = iterated.func.id if isinstance(iterated, ast.Call) and isinstance(iterated.func, ast.Name) else ""
+    if isinstance(iterated, ast.Call) and name in ("enumerate", "zip"):
         inside = [look(walk, env, each) for each in iterated.args]
         parts = [value("info") if of_kind(each, "infos") else UNKNOWN for each in inside]
-        parts = [UNKNOWN, *parts[:1]] if iterated.func.id == "enumerate" else parts
+        parts = [UNKNOWN, *parts[:1]] if name == "enumerate" else parts
+    elif isinstance(iterated, ast.Call) and isinstance(iterated.func, ast.Attribute) and iterated.func.attr == "items":
+        gone_through, parts = look(walk, env, iterated.func.value), []
+    else:
+        parts = [value("info") if of_kind(look(walk, env, iterated), "infos") else UNKNOWN]
     names = target.elts if isinstance(target, ast.Tuple | ast.List) else [target]
-    for position, name in enumerate(names):
-        if isinstance(name, ast.Name):
-            env.variables[name.id] = parts[position] if len(names) == len(parts) else UNKNOWN
+    for position, each in enumerate(names):
+        if isinstance(each, ast.Name):
+            env.variables[each.id] = parts[position] if len(names) == len(parts) else UNKNOWN
+    return gone_through
 
 
 @looks_at(ast.Lambda)

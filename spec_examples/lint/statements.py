@@ -18,6 +18,9 @@ from spec_examples.lint.walk import Env, Frame, Walk, joined, merged
 
 FIELDS = tuple(FIELD_KINDS)
 
+SUBJECT = "what a match is about"
+"""Stands for the subject of a ``match``, so that it is looked at once; no name of a source reads so."""
+
 
 def follow(walk: Walk, function: Function, bound: dict[str, Value], facts: Facts, frame: Frame) -> Value:
     """Go through a function once, with what is known of its parameters. What it may return."""
@@ -108,7 +111,8 @@ def _chosen_by_state(walk: Walk, env: Env, condition: Value, node: ast.If, other
     tests = list(leaves(condition))
     if env.facts.phase or not tests or any(leaf.kind != "stored?" for leaf in tests):
         return
-    first = env.frame.function.hook == "row" and isinstance(node.body[-1], ast.Return) and _asks_for_the_phase(other)
+    alone = len(tests) == 1 and env.frame.function.hook == "row"  # with more beside it, it is another mode of the model
+    first = alone and isinstance(node.body[-1], ast.Return) and _asks_for_the_phase(other)
     if first or _calls_a_phase(node.body) or _calls_a_phase(other):
         walk.latches[walk.at(node.test)] = (frozenset(leaf.key for leaf in tests), True)
 
@@ -286,12 +290,14 @@ def _delete(walk: Walk, env: Env, node: ast.Delete) -> Env:
 
 def _match(walk: Walk, env: Env, node: ast.Match) -> Env | None:
     """Cases of numbers are comparisons; other patterns are ways that may be taken."""
-    look(walk, env, node.subject)
+    env = env.copy()
+    env.variables[SUBJECT] = look(walk, env, node.subject)
+    subject = ast.copy_location(ast.Name(SUBJECT, ast.Load()), node.subject)
     ways: list[Env | None] = []
     for case in node.cases:
         going = env
         if isinstance(case.pattern, ast.MatchValue):
-            asked = ast.copy_location(ast.Compare(node.subject, [ast.Eq()], [case.pattern.value]), case.pattern.value)
+            asked = ast.copy_location(ast.Compare(subject, [ast.Eq()], [case.pattern.value]), case.pattern.value)
             condition = comparison(walk, env, ast.fix_missing_locations(asked))
             decide(walk, env, condition, walk.at(case.pattern.value))
             going, env = branch(walk, env, condition, True), branch(walk, env, condition, False)

@@ -136,6 +136,7 @@ def test_a_phase_that_is_kept(body: str) -> None:
         '    return 1, 2, {"decode_started": True}\nreturn 3, 4, {"decode_started": False}',
         f"if {FLAG} or self.config.single_stage:\n    {NOT}{NOT}",
         f'if info.get("state") is not None:\n    {NOT}rows = self.prefill_embeds\n{STORES}',
+        f'if info.get("state") is None or info.get("state", {{}}).get("on"):\n    {NOT}if {FLAG}:\n    {STORES}{NOT}',
     ],
 )
 def test_state_that_decides_no_phase(body: str) -> None:

@@ -6,9 +6,18 @@ import argparse
 import sys
 from typing import TextIO
 
-from spec_examples.gate.commands.common import AGREED, DISAGREED, NOT_ASKED, Commands, Stop, add_command, output
+from spec_examples.gate.commands.common import (
+    AGREED,
+    DISAGREED,
+    NOT_ASKED,
+    Commands,
+    Stop,
+    add_command,
+    add_output_options,
+    output,
+)
+from spec_examples.gate.lint_report import FORMATS, explained, report
 from spec_examples.lint.linting import lint_paths
-from spec_examples.lint.reports import FORMATS, explained, report
 from spec_examples.lint.rules import RULES, UnknownRule, chosen, rule
 from spec_examples.lint.source import BadSource
 from spec_examples.running import Context
@@ -33,10 +42,7 @@ def add(commands: Commands, default: Target) -> None:
     )
     parser.add_argument("--ignore", action="append", metavar="RULE", help="not these rules")
     parser.add_argument("--explain", metavar="RULE", help="say what a rule finds and why; all says it of every rule")
-    parser.add_argument("--format", choices=FORMATS, default="text", help="default: text")
-    parser.add_argument(
-        "--output", metavar="FILE", help="write the report there, whole or not at all, instead of to stdout"
-    )
+    add_output_options(parser, FORMATS)
     parser.set_defaults(run=_lint)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Iterator
 from importlib import metadata
@@ -9,6 +10,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+from spec_examples.gate.formats import github
+from spec_examples.gate.formats.sarif import FINGERPRINT, SCHEMA
 from spec_examples.lint.finding import Finding
 from spec_examples.lint.linting import Report
 from spec_examples.lint.rules import RULES, Rule
@@ -79,33 +82,23 @@ def _github(found: Report) -> str:
 def _commands(found: Report) -> Iterator[str]:
     for finding in found.findings:
         place = finding.place
-        where = f"file={_property(finding.path)},line={place.line},col={place.column}"
-        title = _property(f"{finding.rule} {finding.its_rule.name}")
-        yield f"::error {where},endLine={place.end_line},endColumn={place.end_column},title={title}::" + _data(
-            finding.message
-        )
-    yield f"::notice title=phase-contract lint::{_counts(found)}"
-
-
-def _data(text: str) -> str:
-    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
-
-
-def _property(text: str) -> str:
-    return _data(text).replace(":", "%3A").replace(",", "%2C")
+        where = {"line": place.line, "col": place.column, "endLine": place.end_line, "endColumn": place.end_column}
+        title = f"{finding.rule} {finding.its_rule.name}"
+        yield github.command("error", finding.message, file=finding.path, **where, title=title)
+    yield github.command("notice", _counts(found), title="phase-contract lint")
 
 
 def _sarif(found: Report) -> str:
     rules = [rule for rule in RULES if rule.id in found.rules]
-    driver = {"name": "phase-contract lint", "version": _version(), "rules": [_descriptor(rule) for rule in rules]}
+    described = [_descriptor(rule) for rule in rules]
+    driver = {"name": "phase-contract lint", "version": metadata.version("omni-phase-contract"), "rules": described}
     order = {rule.id: position for position, rule in enumerate(rules)}
     run = {
         "tool": {"driver": driver},
         "columnKind": "unicodeCodePoints",
         "results": [_result(finding, order[finding.rule]) for finding in found.findings],
     }
-    schema = "https://json.schemastore.org/sarif-2.1.0.json"
-    return json.dumps({"$schema": schema, "version": "2.1.0", "runs": [run]}, indent=2, ensure_ascii=False) + "\n"
+    return json.dumps({"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}, indent=2, ensure_ascii=False) + "\n"
 
 
 def _descriptor(rule: Rule) -> dict[str, Any]:
@@ -135,6 +128,7 @@ def _result(finding: Finding, position: int) -> dict[str, Any]:
         "level": "error",
         "message": {"text": finding.message},
         "locations": [{"physicalLocation": location}],
+        "partialFingerprints": {FINGERPRINT: _digest(finding)},
     }
 
 
@@ -147,8 +141,7 @@ def _uri(path: str) -> str:
         return absolute.as_uri()
 
 
-def _version() -> str:
-    try:
-        return metadata.version("omni-phase-contract")
-    except metadata.PackageNotFoundError:
-        return "0"
+def _digest(finding: Finding) -> str:
+    """Does not change with lines: the rule, the file, and what stands there."""
+    parts = (finding.rule, finding.path, finding.message)
+    return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:32]
