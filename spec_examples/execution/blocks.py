@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from spec_examples.execution.interpreter import Died
 from spec_examples.execution.messages import Done
-from spec_examples.execution.result import Disagreement, Unaskable
+from spec_examples.execution.result import Disagreement, Rewrite, Unaskable
 from spec_examples.execution.show import difference
 from spec_examples.markdown import Example
 from spec_examples.running import (
@@ -67,8 +67,9 @@ def _python(page: PageExecution, block: Example) -> None:
     page.printed[block.line] = done.printed
     following = page.following(block)
     if done.printed.strip() and not (following and following.title == OUTPUT):
-        shown = _indented(done.printed)
-        raise Disagreement(f"this prints what the page does not show; add a text block titled {OUTPUT!r}", (), shown)
+        message = f"this prints what the page does not show; add a text block titled {OUTPUT!r}"
+        shown = Rewrite(done.printed.rstrip(), added=True)
+        raise Disagreement(message, (), _indented(done.printed), rewrite=shown)
     if block.page.startswith("docs/contract/") and len(page.context.made) == before:
         raise Unaskable("this block runs nothing on the runner, so it shows nothing of the contract")
 
@@ -150,9 +151,11 @@ def _output(page: PageExecution, block: Example) -> None:
         raise Disagreement(f"the block at line {source.line}, which prints this, did not run to its end", clauses)
     if before is None or before.line not in page.printed:
         raise Unaskable("a block titled 'Output' follows the python block that prints it")
-    if page.printed[before.line].rstrip() != block.source.rstrip():
-        line, detail = difference(block.source.rstrip(), page.printed[before.line].rstrip())
-        raise Disagreement("the block before prints something else", (), detail, block.source_line + line)
+    printed = page.printed[before.line].rstrip()
+    if printed != block.source.rstrip():
+        line, detail = difference(block.source.rstrip(), printed)
+        rewrite = Rewrite(printed) if printed else None
+        raise Disagreement("the block before prints something else", (), detail, block.source_line + line, rewrite)
     if not block.source.strip():
         raise Disagreement("an empty output shows nothing")
 
@@ -161,8 +164,9 @@ def _console(page: PageExecution, block: Example) -> None:
     """Each ``$ phase-contract …`` is called as the command would be, with the runner that is already there."""
     from spec_examples.gate.cli import main
 
-    sessions = list(_commands(block))
-    for line, command, expected in sessions:
+    wrong: Disagreement | None = None
+    text = []
+    for line, command, expected, written in list(_commands(block)):
         words = shlex.split(command)
         if words[:1] != ["phase-contract"]:
             raise Unaskable(f"a console block runs phase-contract, not {words[0] if words else 'nothing'}", line)
@@ -170,21 +174,27 @@ def _console(page: PageExecution, block: Example) -> None:
         with contextlib.redirect_stderr(errors):
             main(words[1:], stdout=out, context=page.context)
         observed = _trimmed(out.getvalue() + errors.getvalue())
-        if observed != expected:
-            at, detail = difference(expected, observed)
-            raise Disagreement(f"{command} prints something else", (), detail, line + 1 + at)
+        after = len(written) - len("\n".join(written).rstrip("\n").split("\n"))
+        text += written if observed == expected else [written[0], observed, *[""] * after]
         if not observed:
             raise Disagreement(f"{command} prints nothing", (), "", line)
+        if observed != expected and wrong is None:
+            at, detail = difference(expected, observed)
+            wrong = Disagreement(f"{command} prints something else", (), detail, line + 1 + at)
+    if wrong is not None:
+        wrong.rewrite = Rewrite("\n".join(text))
+        raise wrong
 
 
-def _commands(block: Example) -> Iterator[tuple[int, str, str]]:
-    """Line, command and expected output of each prompt in a console block."""
+def _commands(block: Example) -> Iterator[tuple[int, str, str, list[str]]]:
+    """Line, command and expected output of each prompt in a console block, and the lines as written."""
     lines = block.source.splitlines()
     starts = [i for i, line in enumerate(lines) if line.startswith("$ ")]
     if not starts or starts[0] != 0:
         raise Unaskable("a console block starts with '$ phase-contract …'")
     for start, end in zip(starts, [*starts[1:], len(lines)], strict=True):
-        yield block.source_line + start, lines[start][2:].strip(), _trimmed("\n".join(lines[start + 1 : end]))
+        expected = _trimmed("\n".join(lines[start + 1 : end]))
+        yield block.source_line + start, lines[start][2:].strip(), expected, lines[start:end]
 
 
 def _settings(page: PageExecution, block: Example) -> None:

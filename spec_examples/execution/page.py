@@ -98,11 +98,13 @@ class PageExecution:
             if not violated:
                 violated, more = self._violated(self._own(start))
                 detail = "\n".join(filter(None, (detail, more)))
-            return self._as_result(
+            failed = self._as_result(
                 example, self._failure(violated), found.message, violated or example.clauses, detail, found.line
             )
+            return replace(failed, rewrite=None if violated else found.rewrite)
         except Unaskable as found:
-            return self._as_result(example, "error", found.message, line=found.line, column=found.column)
+            wrong = self._as_result(example, "error", found.message, line=found.line, column=found.column)
+            return replace(wrong, rewrite=found.rewrite)
         except (InvalidScenario, TargetUnavailable) as found:
             return self._as_result(example, "error", str(found))
         except (RunnerRaised, TargetFailed) as found:
@@ -214,6 +216,7 @@ class PageExecution:
             message=message,
             detail=detail,
             column=column,
+            text=self.page.text[example.start : example.end],
         )
 
 

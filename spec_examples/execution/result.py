@@ -10,25 +10,50 @@ from spec_examples.scenario import Row, Scenario
 State = Literal["passed", "failed", "diverges", "exempt", "error"]
 
 
+@dataclass(frozen=True)
+class Rewrite:
+    """What the page would say if it said what was observed.
+
+    ``text`` is a cell's word or a block's lines; ``column`` the 0-based column of a cell. ``added`` says that a block
+    titled 'Output' is missing. ``guessed`` is a word in a cell that had none: the row has to be asked again.
+    """
+
+    text: str
+    column: int | None = None
+    added: bool = False
+    guessed: bool = False
+
+
 class Disagreement(Exception):
     """Page and runner disagree. ``clauses`` are those that the runner violates; ``detail`` shows the run, in lines."""
 
-    def __init__(self, message: str, clauses: tuple[str, ...] = (), detail: str = "", line: int | None = None) -> None:
+    def __init__(
+        self,
+        message: str,
+        clauses: tuple[str, ...] = (),
+        detail: str = "",
+        line: int | None = None,
+        rewrite: Rewrite | None = None,
+    ) -> None:
         super().__init__(message)
         self.message = message
         self.clauses = clauses
         self.detail = detail
         self.line = line
+        self.rewrite = rewrite
 
 
 class Unaskable(Exception):
     """The page asks something that cannot be asked. ``line`` and ``column`` say where, if not at the example's line."""
 
-    def __init__(self, message: str, line: int | None = None, column: int | None = None) -> None:
+    def __init__(
+        self, message: str, line: int | None = None, column: int | None = None, rewrite: Rewrite | None = None
+    ) -> None:
         super().__init__(message)
         self.message = message
         self.line = line
         self.column = column
+        self.rewrite = rewrite
 
 
 @dataclass(frozen=True)
@@ -47,6 +72,7 @@ class Result:
 
     ``clauses`` are those violated where it failed, else those of its section. ``message`` is one line; ``detail``
     more, for the person who has to mend it. ``shown`` has a run for each clause that the runner was seen to break.
+    ``rewrite`` is there where the page alone may be wrong: no run of the example violates a clause.
     """
 
     id: str
@@ -59,6 +85,9 @@ class Result:
     detail: str = ""
     column: int | None = None
     shown: tuple[Shown, ...] = ()
+    rewrite: Rewrite | None = None
+    text: str = ""
+    """Of the example, as written."""
 
     def __str__(self) -> str:
         place = f"{self.path}:{self.line}" + (f":{self.column}" if self.column else "")

@@ -9,7 +9,7 @@ from dataclasses import replace
 from packaging.version import InvalidVersion, Version
 
 from spec_examples.contract.judge import judge
-from spec_examples.execution.result import Disagreement, Unaskable
+from spec_examples.execution.result import Disagreement, Rewrite, Unaskable
 from spec_examples.execution.show import show_step
 from spec_examples.markdown import Example
 from spec_examples.outcome import Outcome, outcomes, rows
@@ -51,16 +51,22 @@ def _number(row: Example, column: int, smallest: int) -> int:
     return int(cell)
 
 
+def word_of(cell: str) -> str:
+    """A cell without the reason in brackets that may follow."""
+    return re.sub(r"\s*\([^()]*\)$", "", cell)
+
+
 def _choice(row: Example, column: int, choices: tuple[str, ...]) -> str:
     """A cell that says one of ``choices``; a reason in brackets may follow."""
-    cell = re.sub(r"\s*\([^()]*\)$", "", row.cells[column])
+    cell = word_of(row.cells[column])
     if cell not in choices:
-        raise _bad_cell(row, column, f"{row.cells[column]!r} is none of {', '.join(choices)}")
+        guess = Rewrite(choices[0], column, guessed=True)
+        raise _bad_cell(row, column, f"{row.cells[column]!r} is none of {', '.join(choices)}", guess)
     return cell
 
 
-def _bad_cell(row: Example, column: int, message: str) -> Unaskable:
-    return Unaskable(f"cell {row.header[column]!r}: {message}", row.line, row.columns[column].column)
+def _bad_cell(row: Example, column: int, message: str, guess: Rewrite | None = None) -> Unaskable:
+    return Unaskable(f"cell {row.header[column]!r}: {message}", row.line, row.columns[column].column, guess)
 
 
 def _compare(
@@ -68,7 +74,7 @@ def _compare(
 ) -> None:
     if page != runner:
         message = f"cell {row.header[column]!r}: the page says {page}, the runner says {runner} ({where})"
-        raise Disagreement(message, clauses, detail)
+        raise Disagreement(message, clauses, detail, rewrite=Rewrite(runner, column))
 
 
 def _routing(row: Example) -> None:

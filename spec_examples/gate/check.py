@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
+import re
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -20,7 +21,7 @@ from spec_examples.gate.broken import Broken, broken_clauses
 from spec_examples.lint.checked import recorded_models
 from spec_examples.markdown import Page, PageError, check_unique, read
 from spec_examples.markdown.includes import generated
-from spec_examples.markdown.sybil_parser import PageDocument, examples_parser
+from spec_examples.markdown.sybil_parser import PageDocument, regions
 from spec_examples.mutants.checked import recorded_catches
 from spec_examples.targets import Session, Target
 from spec_examples.trace import Environment
@@ -111,6 +112,26 @@ def find_pages(paths: Iterable[str]) -> list[Path]:
     return list(dict.fromkeys(wanted))
 
 
+AT_LINE = re.compile(r"(?P<path>.+\.md):(?P<line>[1-9]\d*)")
+"""A page and one of its lines, as failures are printed."""
+
+
+def find_examples(paths: Iterable[str]) -> tuple[list[Path], dict[Path, set[int]]]:
+    """As ``find_pages``; and of pages that are named with a line, as in ``docs/index.md:41``, those lines alone."""
+    lines: dict[Path, set[int]] = {}
+    names = []
+    for name in paths:
+        found = AT_LINE.fullmatch(name)
+        if found and not Path(name).exists():
+            name = found["path"]
+            lines.setdefault(Path(name), set()).add(int(found["line"]))
+        else:
+            lines.pop(Path(name), None)
+        names.append(name)
+    whole = {Path(name) for name in names} - lines.keys()
+    return find_pages(names), {path: asked for path, asked in lines.items() if path not in whole}
+
+
 def _default_folder() -> Path:
     """``docs`` here where it has the contract, else the package's own; other projects have a ``docs`` of theirs."""
     if all(Path(clause.page).is_file() for clause in CLAUSES.values()):
@@ -132,13 +153,15 @@ def check(
     target: Target,
     *,
     complete: bool = False,
+    lines: Mapping[Path, set[int]] | None = None,
     began: Callable[[Path], None] = lambda _: None,
     ended: Callable[[PageReport], None] = lambda _: None,
 ) -> CheckReport:
     """Execute every example of ``paths`` on ``target``.
 
-    ``complete`` says that these are all pages, so that every clause has to stand on one of them. ``began`` and
-    ``ended`` are told of each page. Raises ``TargetUnavailable`` where the target cannot be asked at all.
+    ``complete`` says that these are all pages, so that every clause has to stand on one of them. ``lines`` are those of
+    the pages of which not all is asked. ``began`` and ``ended`` are told of each page. Raises ``TargetUnavailable``
+    where the target cannot be asked at all.
     """
     session.start([target])
     paths = list(paths)
@@ -147,20 +170,48 @@ def check(
     report = CheckReport(target, session.environment(target), left_out={_shown(p): why for p, why in out.items()})
     for path, page, wrong in read_pages:
         began(path)
-        started = time.monotonic()
-        if page is None:
-            done = PageReport(_shown(path), wrong)
-        else:
-            name = page.examples[0].page if page.examples else _shown(path)
-            done = PageReport(name, wrong)
-            done.results += [*_execute(page, session, target, done), *_recorded(page)]
-        done.seconds = time.monotonic() - started
+        done = _check_page(path, page, wrong, session, target, (lines or {}).get(path))
         report.pages.append(done)
         ended(done)
     if complete:
         report.pages[-1].results += _gone(report)
     report.broken = broken_clauses(report.results, session, target)
     return report
+
+
+def check_again(path: Path, session: Session, target: Target) -> PageReport:
+    """One page anew, with a session that has the target. Raises ``TargetUnavailable``."""
+    ((_, page, wrong),) = _read_all([path], complete=False)
+    return _check_page(path, page, wrong, session, target, None)
+
+
+def _check_page(
+    path: Path, page: Page | None, wrong: list[Result], session: Session, target: Target, lines: set[int] | None
+) -> PageReport:
+    started = time.monotonic()
+    if page is None:
+        done = PageReport(_shown(path), wrong)
+    elif lines is not None:
+        done = PageReport(page.examples[0].page if page.examples else _shown(path), [*wrong])
+        with PageExecution(page, session, target) as execution:
+            done.results += [_of_line(page, execution, line) for line in sorted(lines)]
+    else:
+        name = page.examples[0].page if page.examples else _shown(path)
+        done = PageReport(name, wrong)
+        done.results += [*_execute(page, session, target, done), *_recorded(page)]
+    session.renew()
+    done.seconds = time.monotonic() - started
+    return done
+
+
+def _of_line(page: Page, execution: PageExecution, line: int) -> Result:
+    """The example at a line, behind those before it of which it may need something."""
+    for example in page.examples:
+        if example.line <= line <= example.end_line:
+            return execution.evaluate(example)
+    nearest = sorted({example.line for example in page.examples}, key=lambda other: abs(other - line))[:2]
+    near = f"; the nearest are at {' and '.join(map(str, sorted(nearest)))}" if nearest else ""
+    return _wrong_at(page.path, line, f"no example is at this line{near}")
 
 
 def _recorded(page: Page) -> list[Result]:
@@ -188,7 +239,7 @@ def _execute(page: Page, session: Session, target: Target, done: PageReport) -> 
     """Sybil walks the page; the execution keeps what came of each example, and ``done`` what was exercised."""
     with PageExecution(page, session, target) as execution:
         document = PageDocument(page.text, str(page.path))
-        for region in examples_parser(lambda example: _evaluate(execution, example))(document):
+        for region in regions(page, lambda example: _evaluate(execution, example)):
             document.add(region)
         for example in document.examples():
             example.evaluate()

@@ -8,13 +8,25 @@ import sys
 from typing import TextIO
 
 from spec_examples.gate.check import NoPages
-from spec_examples.gate.commands import check, doctor, lint, matrix, model, mutants, probe, row, targets, trace
+from spec_examples.gate.commands import (
+    check,
+    doctor,
+    lint,
+    matrix,
+    model,
+    mutants,
+    probe,
+    row,
+    targets,
+    trace,
+    update,
+)
 from spec_examples.gate.commands.common import AGREED, DISAGREED, NOT_ASKED, Parser, Stop
 from spec_examples.running import Context, RunnerRaised
 from spec_examples.scenario import InvalidScenario
 from spec_examples.targets import Target, TargetFailed, TargetUnavailable
 
-COMMANDS = (check, row, trace, probe, model, matrix, mutants, lint, targets, doctor)
+COMMANDS = (check, update, row, trace, probe, model, matrix, mutants, lint, targets, doctor)
 
 
 def main(arguments: list[str] | None = None, *, stdout: TextIO | None = None, context: Context | None = None) -> int:

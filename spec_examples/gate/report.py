@@ -8,6 +8,7 @@ from typing import Any
 from spec_examples.exercised import in_json, in_words
 from spec_examples.gate.broken import Broken
 from spec_examples.gate.check import CheckReport, PageReport
+from spec_examples.gate.watching import Rechecked
 from spec_examples.outcome import Outcome
 from spec_examples.trace import Environment
 
@@ -44,6 +45,13 @@ def _broken_text(each: Broken) -> list[str]:
     seen = f"in {len(each.examples)} example{'s' * (len(each.examples) != 1)}"
     lines = [f"{each.clause} is broken {seen}: {each.name}. Then {each.suffers}.", f"    stated in  {each.anchor}"]
     return [*lines, f"    run again  {each.smallest}"] if each.smallest else lines
+
+
+def rechecked(again: Rechecked) -> str:
+    """A page that was checked again: its line, what is red on it, and how many examples the edit touched."""
+    red = [str(result) for result in again.page.results if result.outcome in ("failed", "error", "diverges")]
+    touched = f"{len(again.touched)} of {len(again.page.results)} examples touched, {again.seconds:.2f} s"
+    return "\n".join([page_line(again.page), *red, touched]) + "\n"
 
 
 def counts_line(report: CheckReport) -> str:

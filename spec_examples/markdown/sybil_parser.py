@@ -10,6 +10,7 @@ from sybil import Document, Region
 from sybil.typing import Evaluator
 
 from .errors import PageError
+from .example import Page
 from .page import read
 
 
@@ -25,9 +26,14 @@ def examples_parser(evaluator: Evaluator) -> Callable[[Document], Iterable[Regio
             page = read(Path(document.path), document.text)
         except PageError as error:
             return [_failing(document, error)]
-        return [Region(example.start, example.end, example, evaluator) for example in page.examples]
+        return regions(page, evaluator)
 
     return parse
+
+
+def regions(page: Page, evaluator: Evaluator) -> list[Region]:
+    """The same of a page that was read already."""
+    return [Region(example.start, example.end, example, evaluator) for example in page.examples]
 
 
 def _failing(document: Document, error: PageError) -> Region:

@@ -60,8 +60,7 @@ class Worker:
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115 (closed with the worker)
         self._buffer = bytearray()
         python, module = program
-        command = [python, "-P", "-m", module]
-        command += ["--memory-mib", str(self.bounds.memory_mib), "--file-mib", str(self.bounds.file_mib)]
+        command = [python, "-P", "-m", module, *self._options()]
         if folder is not None:
             command += ["--expect", str(folder)]
         package = str(Path(spec_examples.__file__).resolve().parent.parent)
@@ -75,6 +74,9 @@ class Worker:
             env={**os.environ, "PYTHONPATH": os.pathsep.join(path), "PYTHONDONTWRITEBYTECODE": ""},
             start_new_session=True,  # whatever a runner starts ends with it
         )
+
+    def _options(self) -> list[str]:
+        return ["--memory-mib", str(self.bounds.memory_mib), "--file-mib", str(self.bounds.file_mib)]
 
     def wait_until_ready(self, runner: str) -> Environment:
         """What runs there, once ``runner`` has finished its control. Raises ``TargetUnavailable`` where it cannot."""
@@ -183,3 +185,24 @@ class Worker:
         last = f": {' '.join(lines[-1].split())[:300]}" if lines else ""
         how = f"status {code}" if code >= 0 else signal.Signals(-code).name
         return TargetFailed(f"{self.name}: the process ended with {how}{last}")
+
+
+class ForkingWorker(Worker):
+    """A worker whose process outlives a scenario that crashes or hangs, and that can be had without what was left."""
+
+    def __init__(self, folder: Path | None, name: str, bounds: Bounds | None = None) -> None:
+        super().__init__(folder, name, bounds, (sys.executable, "spec_examples.targets.forking_worker"))
+        self._fresh = False
+
+    def renew(self) -> None:
+        """Put the next question to a copy that has run nothing yet."""
+        self._fresh = True
+
+    def _options(self) -> list[str]:
+        return [*super()._options(), "--scenario-s", str(self.bounds.scenario_s)]
+
+    def _ask(self, question: dict[str, object], timeout_s: float) -> _Answer:
+        if self._fresh:
+            question, self._fresh = {**question, "fresh": True}, False
+        # Its own bound on a scenario is the same; it has a moment to say that nothing came.
+        return super()._ask(question, timeout_s + 5)

@@ -18,8 +18,8 @@ from typing import Self
 from spec_examples.scenario import CONTROL, STUB_TALKERS, Scenario, Source
 from spec_examples.targets import catalogue, install, kept
 from spec_examples.targets.bounds import Bounds, from_environment
-from spec_examples.targets.client import SMALL_PROGRAM, Program, Worker
-from spec_examples.targets.errors import TargetUnavailable
+from spec_examples.targets.client import SMALL_PROGRAM, ForkingWorker, Program, Worker
+from spec_examples.targets.errors import TargetFailed, TargetUnavailable
 from spec_examples.targets.target import INSTALLED, WHOLE_V2, Target
 from spec_examples.targets.whole_v2 import interpreter
 from spec_examples.trace import Environment, Trace
@@ -47,7 +47,8 @@ class Session:
     A published package never changes, so the trace of a scenario on it is kept in the user's cache under the hashes of
     its wheels, the scenario, the talker and the harness. ``live`` runs it all the same, unless it was made ``within_s``
     seconds ago or less, and renews what is kept. The installed runner, a checkout, a plugin's runner and a talker of a
-    module always run.
+    module always run. With ``forking`` they run in copies of a process that has imported them; ``renew`` has them
+    replaced.
     """
 
     def __init__(
@@ -57,9 +58,11 @@ class Session:
         within_s: float = 0.0,
         say: Callable[[str], None] = lambda _: None,
         bounds: Bounds | None = None,
+        forking: bool = False,
     ) -> None:
         self.live = live
         self.within_s = within_s
+        self.forking = forking
         self.bounds = bounds or from_environment()
         self.say = say
         self.ran: dict[Target, int] = {}
@@ -67,6 +70,7 @@ class Session:
         self._failed: dict[Target, TargetUnavailable] = {}
         self._gone: dict[Target, TargetUnavailable] = {}
         self._together: set[Target] = set()
+        self._used: set[Target] = set()
 
     def __enter__(self) -> Self:
         return self
@@ -131,13 +135,16 @@ class Session:
             self._start_all(self._together)
             self._together.clear()
         worker = self._worker(target)
+        if not _is_the_stub(scenario.talker):
+            self._used.add(_process_of(target))
         try:
             trace = worker.run(scenario, target.asked_as, mutant)
         except TargetUnavailable as error:
             self._give_up(target, worker, error)
             raise
-        except BaseException:  # an interrupt too: its answer would be taken for that of the next scenario
-            self._workers.pop(_process_of(target)).close()
+        except BaseException as error:  # an interrupt too: its answer would be taken for that of the next scenario
+            if not (isinstance(error, TargetFailed) and isinstance(worker, ForkingWorker) and worker.alive):
+                self._workers.pop(_process_of(target)).close()
             raise
         self.ran[target] = self.ran.get(target, 0) + 1
         if file:
@@ -159,6 +166,17 @@ class Session:
         except OSError:
             return False
 
+    def renew(self) -> None:
+        """Let what a page's own talkers did to a process reach no other page, where processes are copied (``forking``).
+
+        A published release has no such process: its runs are kept.
+        """
+        for process in self._used & self._workers.keys():
+            worker = self._workers[process]
+            if isinstance(worker, ForkingWorker):
+                worker.renew()
+        self._used.clear()
+
     def _worker(self, target: Target) -> Worker:
         process = _process_of(target)
         if error := self._failed.get(process) or self._gone.get(target):
@@ -170,7 +188,10 @@ class Session:
             except TargetUnavailable as refused:
                 self._failed[process] = refused
                 raise
-            self._workers[process] = Worker(folder, str(target), self.bounds, program)
+            if self.forking and not target.is_release and program == SMALL_PROGRAM:
+                self._workers[process] = ForkingWorker(folder, str(target), self.bounds)
+            else:
+                self._workers[process] = Worker(folder, str(target), self.bounds, program)
         return self._workers[process]
 
     def _give_up(self, target: Target, worker: Worker, error: TargetUnavailable) -> None:
@@ -229,7 +250,11 @@ def harness_digest(runner: str = "") -> str:
 
 def is_ours(talker: str | Source) -> bool:
     """Whether a talker is the scenario's own text, or one of the stub's, which the harness digest covers."""
-    return isinstance(talker, Source) or talker in STUB_TALKERS or talker.startswith("spec_examples.talker:")
+    return isinstance(talker, Source) or _is_the_stub(talker)
+
+
+def _is_the_stub(talker: str | Source) -> bool:
+    return talker in STUB_TALKERS or (isinstance(talker, str) and talker.startswith("spec_examples.talker:"))
 
 
 def shipped_trace(scenario: Scenario, target: Target) -> Trace | None:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import argparse
 import math
-from contextlib import ExitStack
+from collections.abc import Callable
+from contextlib import ExitStack, suppress
+from pathlib import Path
 from typing import TextIO
 
 from rich.console import Console
 
 from spec_examples.gate import report
-from spec_examples.gate.check import check, find_pages
+from spec_examples.gate.check import PageReport, check, find_examples
 from spec_examples.gate.commands.common import (
     NOT_ASKED,
     Commands,
@@ -22,6 +24,7 @@ from spec_examples.gate.commands.common import (
     session_for,
 )
 from spec_examples.gate.formats import FORMATS
+from spec_examples.gate.watching import WarmSession, changes, recheck
 from spec_examples.running import Context
 from spec_examples.targets import Target, resolve
 
@@ -34,10 +37,12 @@ def add(commands: Commands, default: Target) -> None:
         "execute pages against a runner",
         "  phase-contract check\n"
         "  phase-contract check docs/contract/routing.md --vllm-omni 0.20.0\n"
+        "  phase-contract check docs/contract/fields.md:120\n"
+        "  phase-contract check --watch docs/contract\n"
         "  phase-contract check --vllm-omni ../vllm-omni --format json --output report.json\n"
         "  phase-contract check --vllm-omni . --format github --also sarif=contract.sarif --also junit=contract.xml",
     )
-    parser.add_argument("paths", nargs="*", metavar="PATH", help="pages or folders (default: all of docs/)")
+    parser.add_argument("paths", nargs="*", metavar="PATH", help="pages, PAGE:LINE, or folders (default: all of docs/)")
     add_target_options(parser, default)
     add_output_options(parser, FORMATS)
     parser.add_argument(
@@ -57,6 +62,9 @@ def add(commands: Commands, default: Target) -> None:
         default=0.0,
         metavar="MINUTES",
         help="with --live: what ran on a published release within MINUTES is not run again",
+    )
+    parser.add_argument(
+        "--watch", action="store_true", help="keep the runner imported, and check a page again when it changes"
     )
     parser.set_defaults(run=_check)
 
@@ -79,7 +87,9 @@ def _minutes(text: str) -> float:
 
 
 def _check(options: argparse.Namespace, out: TextIO, context: Context | None) -> int:
-    pages = find_pages(options.paths)
+    if options.watch:
+        return _watch(options, out)
+    pages, lines = find_examples(options.paths)
     target = resolve(options.vllm_omni, options.runner)
     progress = Console(stderr=True)
     if options.within and not options.live:
@@ -87,7 +97,7 @@ def _check(options: argparse.Namespace, out: TextIO, context: Context | None) ->
     with ExitStack() as opened:
         stream = opened.enter_context(output(options.output, out))
         files = [(name, opened.enter_context(output(file, out))) for name, file in options.also]
-        lent = session_for(context, options.live, progress, within_s=60 * options.within)
+        lent = session_for(context, options.live, progress, within_s=60 * options.within, forking=True)
         session = opened.enter_context(lent)
         text = options.format == "text"
         with progress.status(f"importing {target}") as status:
@@ -96,9 +106,53 @@ def _check(options: argparse.Namespace, out: TextIO, context: Context | None) ->
                 session,
                 target,
                 complete=not options.paths,
+                lines=lines,
                 began=lambda path: status.update(f"executing {path}"),
                 ended=lambda page: print(report.page_line(page), file=stream, flush=True) if text else None,
             )
         for name, file in [(options.format, stream), *files]:
             file.write(FORMATS[name](done))
     return done.exit_code
+
+
+def _watch(options: argparse.Namespace, out: TextIO) -> int:
+    """Check all once, then each page that changes, until interrupted. The status is that of the last state."""
+    if options.format != "text" or options.output or options.also or options.live:
+        raise Stop(NOT_ASKED, "--watch prints text as it goes: leave --format, --output, --also and --live out")
+    pages, lines = find_examples(options.paths)
+    if lines:
+        raise Stop(NOT_ASKED, "--watch takes whole pages: leave the line out")
+    target = resolve(options.vllm_omni, options.runner)
+    progress = Console(stderr=True)
+
+    def write(text: str) -> None:
+        out.write(text)
+        out.flush()
+
+    with WarmSession(say=lambda line: progress.print(line, highlight=False)) as session:
+        with progress.status(f"importing {target}"):
+            done = check(pages, session, target, ended=lambda page: write(f"{report.page_line(page)}\n"))
+        write(report.check_text(done))
+        state = {path.resolve(): page for path, page in zip(pages, done.pages, strict=True)}
+        with suppress(KeyboardInterrupt):
+            _keep_watching(state, session, target, write)
+        done.pages = list(state.values())
+        return done.exit_code
+
+
+def _keep_watching(
+    state: dict[Path, PageReport], session: WarmSession, target: Target, write: Callable[[str], None]
+) -> None:
+    """Check again what changes; a runner in a folder is imported anew when one of its files changes."""
+    runner = [] if target.is_installed or target.is_release else [Path(target.vllm_omni).resolve()]
+    watched = [*{path.parent for path in state}, *(folder / "vllm_omni" for folder in runner)]
+    write(f"watching {len(state)} pages; interrupt to end\n")
+    for changed in changes(watched, (".md", ".py")):
+        if any(path.suffix == ".py" and path.is_relative_to(folder) for path in changed for folder in runner):
+            session.forget()
+            changed |= state.keys()
+        for path in sorted(changed & state.keys()):
+            if path.is_file():
+                found = recheck(path, state[path], session, target)
+                state[path] = found.page
+                write(report.rechecked(found))

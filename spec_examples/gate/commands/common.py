@@ -75,12 +75,18 @@ def add_output_options(parser: argparse.ArgumentParser, formats: Iterable[str] =
 
 
 @contextmanager
-def session_for(context: Context | None, live: bool, progress: Console, within_s: float = 0.0) -> Iterator[Session]:
+def session_for(
+    context: Context | None, live: bool, progress: Console, *, within_s: float = 0.0, forking: bool = False
+) -> Iterator[Session]:
     """The session that is lent, or one of our own that says what takes long."""
     if context is not None:
         yield context.session
         return
-    with Session(live=live, within_s=within_s, say=lambda line: progress.print(line, highlight=False)) as session:
+
+    def say(line: str) -> None:
+        progress.print(line, highlight=False)
+
+    with Session(live=live, within_s=within_s, say=say, forking=forking) as session:
         yield session
 
 

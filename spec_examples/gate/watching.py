@@ -1,0 +1,115 @@
+"""Check pages again as they change, with the runner kept imported."""
+
+from __future__ import annotations
+
+import queue
+import time
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from spec_examples.execution.result import Result
+from spec_examples.gate.check import PageReport, check_again
+from spec_examples.scenario import Scenario
+from spec_examples.targets import Session, Target
+from spec_examples.targets.session import is_ours
+from spec_examples.trace import Trace
+
+SETTLE_S = 0.03
+"""An editor writes a file in several moves, which are one change."""
+
+
+class WarmSession(Session):
+    """One import for many checks: a run that was made is not made again, and every check gets a fresh process.
+
+    What is run depends on the scenario alone, as long as its talker lies in no file that may change; a run of one that
+    does is made each time.
+    """
+
+    def __init__(self, *, say: Callable[[str], None] = lambda _: None) -> None:
+        super().__init__(say=say, forking=True)
+        self._made: dict[tuple[Target, str], Trace] = {}
+
+    def run(self, scenario: Scenario, target: Target | None = None, mutant: str = "") -> Trace:
+        """As every session's; a trace in which the process died is not kept."""
+        target = target or Target()
+        if mutant or not is_ours(scenario.talker):
+            return super().run(scenario, target, mutant)
+        key = target, scenario.digest
+        if key not in self._made:
+            self._made[key] = super().run(scenario, target)
+        return self._made[key]
+
+    def forget(self) -> None:
+        """The runner has changed: import it anew, and make every run again."""
+        self.close()
+        self._made.clear()
+        self._failed.clear()
+        self._gone.clear()
+
+
+@dataclass(frozen=True)
+class Rechecked:
+    """A page that was checked again: the report, and which examples were touched.
+
+    ``touched`` are those that are new, that were edited, or of which something else came.
+    """
+
+    page: PageReport
+    touched: tuple[Result, ...] = field(default=())
+
+    @property
+    def seconds(self) -> float:
+        """From the notice of the change to the verdict."""
+        return self.page.seconds
+
+
+def touched(before: Iterable[Result], after: Iterable[Result]) -> tuple[Result, ...]:
+    """The results that say something else than before, wherever on the page they stand now."""
+    known = {_said(result) for result in before}
+    return tuple(result for result in after if _said(result) not in known)
+
+
+def _said(result: Result) -> tuple[object, ...]:
+    return result.kind, result.outcome, result.clauses, result.message, result.detail, result.text
+
+
+def changes(folders: Iterable[Path], suffixes: tuple[str, ...]) -> Iterator[set[Path]]:
+    """The files that were changed below ``folders``, as soon as nothing more comes. Never ends."""
+    from watchdog.events import FileSystemEvent, FileSystemEventHandler
+    from watchdog.observers import Observer
+
+    seen: queue.Queue[Path] = queue.Queue()
+
+    class Note(FileSystemEventHandler):
+        def on_any_event(self, event: FileSystemEvent) -> None:
+            if event.event_type in ("modified", "created", "moved", "deleted") and not event.is_directory:
+                for name in (event.src_path, event.dest_path):
+                    path = Path(name.decode() if isinstance(name, bytes) else name)
+                    if path.suffix in suffixes and not path.name.startswith("."):
+                        seen.put(path.resolve())
+
+    observer = Observer()
+    for folder in {folder.resolve() for folder in folders}:
+        observer.schedule(Note(), str(folder), recursive=True)
+    observer.start()
+    try:
+        while True:
+            found = {seen.get()}
+            while True:
+                try:
+                    found.add(seen.get(timeout=SETTLE_S))
+                except queue.Empty:
+                    break
+            yield found
+    finally:
+        observer.stop()
+        observer.join()
+
+
+def recheck(path: Path, before: PageReport, session: WarmSession, target: Target) -> Rechecked:
+    """One page, in fresh processes. Raises ``TargetUnavailable``."""
+    started = time.monotonic()
+    page = check_again(path, session, target)
+    page.seconds = time.monotonic() - started
+    return Rechecked(page, touched(before.results, page.results))
