@@ -12,9 +12,11 @@ import contextlib
 import json
 import os
 import select
+import shutil
 import signal
 import sys
 import time
+from pathlib import Path
 from typing import TextIO
 
 from spec_examples.targets import worker
@@ -22,6 +24,12 @@ from spec_examples.targets.bounds import Bounds, limit_this_process
 
 USUAL_RUNNER = "ar"
 """Its control is run before anything is copied: the first runner that a process builds is the one that takes time."""
+
+
+def _folders() -> set[Path]:
+    """The temporary folders of this process; a copy has those of its original too, and leaves them there."""
+    engine = sys.modules.get("spec_examples.targets.engine")
+    return {Path(folder) for folder in engine.architecture_folders()} if engine else set()
 
 
 class Copy:
@@ -32,6 +40,7 @@ class Copy:
         self._answers, ours = os.pipe()
         sys.stdout.flush()
         sys.stderr.flush()
+        inherited = _folders()
         self.process = os.fork()
         if not self.process:
             try:
@@ -42,7 +51,8 @@ class Copy:
                 os.close(self._answers)
                 worker._serve(os.fdopen(theirs, encoding="utf-8"), os.fdopen(ours, "w", encoding="utf-8"))
             finally:
-                worker._remove_temporary_folders()
+                for folder in _folders() - inherited:
+                    shutil.rmtree(folder, ignore_errors=True)
                 os._exit(0)
         with contextlib.suppress(PermissionError, ProcessLookupError):
             os.setpgid(self.process, self.process)
@@ -72,11 +82,11 @@ class Copy:
         os.close(self._questions)
         os.close(self._answers)
         done, status = 0, 0
-        for _ in range(20):  # one that ended by itself says how
+        for _ in range(100):  # one that ended by itself says how, and one that is told to end removes what it wrote
             done, status = os.waitpid(self.process, os.WNOHANG)
             if done:
                 break
-            time.sleep(0.001)
+            time.sleep(0.002)
         with contextlib.suppress(PermissionError, ProcessLookupError):
             os.killpg(self.process, signal.SIGKILL)
         if not done:
@@ -133,6 +143,8 @@ def _pass_on(line: str, questions: TextIO, answers: TextIO, copy: list[Copy], sc
         return
     answers.write(answer.decode())
     answers.flush()
+    if answer.startswith(b'{"failed"'):  # it ran out of memory, and ends
+        copy.pop().end()
 
 
 if __name__ == "__main__":
