@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
-from . import blocks, rendered
+from spec_examples import proven
+
+from . import blocks, rendered, site
 from .errors import PageError
 from .example import Page
 from .finding import find
@@ -31,10 +33,27 @@ def read(path: Path, text: str | None = None) -> Page:
     taken_in = includes(source, tokens)
     examples, sections = find(source, tokens)
     changelog = only_changelog(tokens, taken_in)
-    rendered.check(source, without_includes(source, taken_in), examples, sections)
+    proof = _proof(source)
+    if proof is None or not proof.exists():
+        rendered.check(source, without_includes(source, taken_in), examples, sections)
+        if proof is not None:
+            proven.keep(proof)
     if not examples and not changelog and not generated(taken_in):
         raise PageError(path, 1, "a page with no example: show what it says as a block, a table or an admonition")
     return Page(path, source.text, examples, sections.lines, taken_in, changelog)
+
+
+RENDERERS = ("Markdown", "pymdown-extensions", "Pygments", "markdown-it-py", "mdit-py-plugins", "PyYAML")
+"""Packages on which it depends what a page shows."""
+
+
+def _proof(source: Source) -> Path | None:
+    """Where it is kept that this page shows what is executed; ``None`` where extensions of others take part."""
+    if not site.renders_with(RENDERERS, source.path):
+        return None
+    config = site.config_of(source.path)
+    parts = (source.text.encode("utf-8", "surrogatepass"), config.read_bytes() if config else b"")
+    return proven.key("pages", ("markdown/*.py",), RENDERERS, parts)
 
 
 def check_unique(pages: Iterable[Page]) -> None:

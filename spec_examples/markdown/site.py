@@ -14,6 +14,9 @@ if TYPE_CHECKING:
 
 CONFIG = "mkdocs.yml"
 
+MARKDOWN_S_OWN = ("admonition", "attr_list", "def_list", "fenced_code", "footnotes", "md_in_html", "tables", "toc")
+"""Extensions of Python-Markdown by their short names."""
+
 BUILTIN = ("toc", "tables", "fenced_code")
 """What MkDocs 1.6 loads before the extensions that ``mkdocs.yml`` names."""
 
@@ -63,6 +66,23 @@ def diagrams(markdown: Markdown) -> frozenset[str]:
     formatters = (entry["formatter"] for entries in fences for entry in entries)
     classes = (getattr(formatter, "keywords", {}).get("class_name") for formatter in formatters)
     return frozenset(name for name in classes if name)
+
+
+def renders_with(packages: tuple[str, ...], path: Path) -> bool:
+    """Whether every extension of the page's site comes from one of ``packages``."""
+    config = config_of(path)
+    try:
+        names = _extensions(config, config.stat().st_mtime_ns) if config else tuple(WITHOUT_CONFIG)
+    except (PageError, OSError):
+        return False
+    known = {"Markdown": (*MARKDOWN_S_OWN, "markdown."), "pymdown-extensions": ("pymdownx.",)}
+    starts = tuple(start for package, starts in known.items() if package in packages for start in starts)
+    return all(name in starts or name.startswith(tuple(s for s in starts if s.endswith("."))) for name in names)
+
+
+@lru_cache(maxsize=8)
+def _extensions(config: Path, _changed: int) -> tuple[str, ...]:
+    return tuple(config_file.extensions(config))
 
 
 @lru_cache(maxsize=8)
