@@ -32,6 +32,14 @@ def _folders() -> set[Path]:
     return {Path(folder) for folder in engine.architecture_folders()} if engine else set()
 
 
+def _serve(questions: TextIO, answers: TextIO) -> None:
+    """As the worker does, and say what stops it."""
+    try:
+        worker._serve(questions, answers)
+    except Exception as error:
+        worker._answer(answers, {"failed": " ".join(f"{type(error).__name__}: {error}".split())})
+
+
 class Copy:
     """One copy of this process, which serves questions on a pair of pipes."""
 
@@ -49,7 +57,8 @@ class Copy:
                     os.close(file.fileno())
                 os.close(self._questions)
                 os.close(self._answers)
-                worker._serve(os.fdopen(theirs, encoding="utf-8"), os.fdopen(ours, "w", encoding="utf-8"))
+                answers = os.fdopen(ours, "w", encoding="utf-8")
+                _serve(os.fdopen(theirs, encoding="utf-8"), answers)
             finally:
                 for folder in _folders() - inherited:
                     shutil.rmtree(folder, ignore_errors=True)
