@@ -112,7 +112,7 @@ def watching(site):
     def until(word):
         seen = []
         while not seen or word not in seen[-1]:
-            seen.append(lines.get(timeout=240))
+            seen.append(lines.get(timeout=400))
         return "".join(seen)
 
     yield process, until, page
@@ -123,7 +123,7 @@ def watching(site):
 
 def test_the_command_checks_what_is_saved_until_it_is_interrupted(watching):
     process, until, page = watching
-    assert "2 blocks" in until("watching 1 pages")
+    assert "2 blocks" in until("watching 1 page;")
     page.write_text(ASKED.replace("prefill", "decode"))
     said = until("touched")
     assert "FAILED" in said
