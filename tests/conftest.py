@@ -41,15 +41,15 @@ def site(tmp_path: Path) -> Callable[[str, str], Path]:
 
 @pytest.fixture(scope="session")
 def runner_copy(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
-    """``runner_copy((old, new), …)``: a folder with the installed ``vllm_omni`` whose runner was edited."""
+    """``runner_copy((old, new), …)``: a folder with the installed ``vllm_omni``, of which ``file`` was edited."""
     import importlib.util
 
     installed = Path(importlib.util.find_spec("vllm_omni").origin).parent
 
-    def copy(*edits: tuple[str, str]) -> Path:
+    def copy(*edits: tuple[str, str], file: str = "worker/gpu_model_runner.py") -> Path:
         folder = tmp_path_factory.mktemp("checkout")
         shutil.copytree(installed, folder / "vllm_omni", copy_function=os.link)
-        source = folder / "vllm_omni/worker/gpu_model_runner.py"
+        source = folder / "vllm_omni" / file
         text = source.read_text(encoding="utf-8")
         for old, new in edits:
             assert text.count(old) == 1, f"{old!r} is in the runner {text.count(old)} times"

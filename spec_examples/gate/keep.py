@@ -11,11 +11,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from spec_examples import pages
+from spec_examples.execution.claims import is_claim
 from spec_examples.execution.page import PageExecution
 from spec_examples.markdown import read
 from spec_examples.scenario import CONTROL, Scenario
 from spec_examples.targets import Session, Target, TargetUnavailable, catalogue, kept
-from spec_examples.targets.session import is_ours, shipped_key, shipped_trace
+from spec_examples.targets.session import may_be_shipped, shipped_key, shipped_trace
 from spec_examples.targets.target import RUNNERS
 from spec_examples.trace import Trace
 
@@ -44,10 +45,13 @@ def asked_of_releases(session: Asked) -> dict[tuple[Scenario, Target], Trace]:
         page = read(path)
         with PageExecution(page, session, Target()) as execution:
             for example in page.examples:
+                before = len(execution.context.made)
                 execution.evaluate(example)
-        for made in execution.context.made:
-            if made.named and (release := _release_of(made.target, made.trace)) and is_ours(made.scenario.talker):
-                session.answers[made.scenario, release] = made.trace
+                in_claim = is_claim(page, example.parent or example.line)
+                for made in execution.context.made[before:]:
+                    release = _release_of(made.target, made.trace) if made.named or in_claim else None
+                    if release is not None and may_be_shipped(made.scenario.talker):
+                        session.answers[made.scenario, release] = made.trace
     for target in {target for _, target in session.answers}:
         if (CONTROL, target) not in session.answers:
             session.run(CONTROL, target)
@@ -55,7 +59,7 @@ def asked_of_releases(session: Asked) -> dict[tuple[Scenario, Target], Trace]:
 
 
 def _may_be_kept(scenario: Scenario, target: Target) -> bool:
-    return target.is_release and _is_fixed(target.runner) and is_ours(scenario.talker)
+    return target.is_release and _is_fixed(target.runner) and may_be_shipped(scenario.talker)
 
 
 def _is_fixed(runner: str) -> bool:

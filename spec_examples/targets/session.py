@@ -265,8 +265,24 @@ def shipped_trace(scenario: Scenario, target: Target) -> Trace | None:
 
 def shipped_key(scenario: Scenario, release: catalogue.Release, runner: str) -> str:
     """Under what a trace comes with this package: a digest of all that it depends on and that is known beforehand."""
-    parts = [release.requirements, runner, scenario.to_json(), harness_digest(runner)]
+    whose = _talker_digest(scenario.talker)
+    parts = [release.requirements, runner, scenario.to_json(), harness_digest(runner), whose]
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()
+
+
+def may_be_shipped(talker: str | Source) -> bool:
+    """Whether a talker is known to whoever has this package: the scenario's own text, or one of the package's."""
+    return is_ours(talker) or (isinstance(talker, str) and talker.startswith("spec_examples."))
+
+
+@cache
+def _talker_digest(talker: str | Source) -> str:
+    """SHA-256 of the module of a talker that comes with this package; empty where other digests cover it."""
+    if is_ours(talker) or not may_be_shipped(talker):
+        return ""
+    module = str(talker).partition(":")[0].split(".")
+    file = Path(__file__).resolve().parents[2].joinpath(*module).with_suffix(".py")
+    return hashlib.sha256(file.read_bytes()).hexdigest() if file.is_file() else ""
 
 
 def _trace_file(scenario: Scenario, target: Target) -> Path | None:

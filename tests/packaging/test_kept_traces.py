@@ -35,5 +35,5 @@ def test_a_scenario_that_is_not_kept_needs_the_release(offline):
 
 def test_a_trace_of_another_harness_is_not_taken(monkeypatch):
     assert shipped_trace(SPLIT_PROMPT, Target("0.20.0")) is not None
-    monkeypatch.setattr(session, "harness_digest", lambda: "another")
+    monkeypatch.setattr(session, "harness_digest", lambda runner: "another")
     assert shipped_trace(SPLIT_PROMPT, Target("0.20.0")) is None

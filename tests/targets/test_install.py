@@ -185,5 +185,5 @@ def test_the_catalogue():
     for release in releases:
         assert release.vllm_omni.split(".")[:2] == release.vllm.split(".")[:2]
         assert all(len(digest) == 64 for digest in (*release.vllm_omni_sha256, *release.vllm_sha256))
-    assert [release.vllm_omni for release in catalogue.sampled()] == ["0.20.0", "0.21.0rc1", "0.22.0"]
+    assert [release.vllm_omni for release in catalogue.sampled()] == ["0.20.0", "0.21.0rc1", "0.22.0", "0.30.0"]
     assert all(release.how == "run" for release in catalogue.sampled())

@@ -1,0 +1,58 @@
+"""A known divergence is reported and green; one that is gone is red and says what to edit; a new one is red."""
+
+from pathlib import Path
+
+import pytest
+
+from spec_examples.conformance.known import PAGE, known
+from spec_examples.gate.check import check
+from spec_examples.gate.formats import github, sarif
+from spec_examples.targets import Session, Target
+
+PAGES = sorted((Path(__file__).resolve().parents[2] / "docs" / "contract").glob("*.md"))
+STATE = "worker_v2/model_states/omni_model_state.py"
+UNGUARDED = "if mtp_inputs is not None and n_tok == 1:"
+GUARDED = "if mtp_inputs is not None and n_tok == 1 and not _is_prefill:"
+FLAG = 'info["_omni_is_prefill"] = int(num_computed_tokens) < int(prompt_len)'
+
+
+@pytest.fixture(scope="module")
+def checked(runner_copy):
+    """``checked((old, new), …)``: the report on a copy whose Model Runner V2 was edited, all clauses asked."""
+
+    def run(*edits):
+        with Session() as session:
+            return check(PAGES, session, Target(str(runner_copy(*edits, file=STATE)), "v2"), complete=True)
+
+    return run
+
+
+def red(report):
+    return [str(result) for result in report.results if result.outcome in ("failed", "error")]
+
+
+def test_what_is_known_is_reported_and_green(checked):
+    report = checked()
+    assert red(report) == []
+    assert report.exit_code == 0
+    seen = {clause for result in report.results if result.outcome == "diverges" for clause in result.clauses}
+    assert seen == set(known("0.30.0", "v2", gate=True))
+    assert "::notice" in github.render(report)
+    assert '"suppressions"' in sarif.render(report)
+
+
+def test_a_divergence_that_was_mended_is_red_and_says_what_to_edit(checked):
+    report = checked((UNGUARDED, GUARDED))
+    assert report.exit_code == 1
+    gone = [line for line in red(report) if line.startswith(f"{PAGE}:1: ")]
+    assert len(gone) == len(red(report)) == 2
+    for clause, line in zip(("ROUTE-2", "ROUTE-3"), gone, strict=True):
+        assert f"{clause} is kept here, so the known divergence 'v2-prefill-tail' is gone" in line
+        assert "spec_examples/conformance/divergences.toml" in line
+
+
+def test_a_divergence_that_is_new_is_red_beside_those_that_are_known(checked):
+    report = checked((FLAG, FLAG.replace("<", "<=")))
+    assert report.exit_code == 1
+    assert "FIELD-3" in {each.clause for each in report.broken}
+    assert any(result.outcome == "diverges" for result in report.results)
