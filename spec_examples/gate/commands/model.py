@@ -92,8 +92,7 @@ def _model(options: argparse.Namespace, out: TextIO, context: Context | None) ->
 
 
 def _as_text(found: ModelReport) -> str:
-    here = found.environment
-    lines = [f"{found.model} on vLLM-Omni {here.vllm_omni}, vLLM {here.vllm}, {here.runner}"]
+    lines = [f"{found.model} on {found.environment.runner}"]  # no version: a page shows it beside any vLLM-Omni
     for verdict in found.verdicts:
         lines.append(f"{verdict.promise}  {MARKS[verdict.outcome]:6}  {_said(verdict)}")
         if verdict.run:
