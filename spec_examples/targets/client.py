@@ -71,7 +71,14 @@ class Worker:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._errors,
-            env={**os.environ, "PYTHONPATH": os.pathsep.join(path), "PYTHONDONTWRITEBYTECODE": ""},
+            env={
+                **os.environ,
+                "PYTHONPATH": os.pathsep.join(path),
+                "PYTHONDONTWRITEBYTECODE": "",
+                # vLLM compiles a helper for drafted tokens, which takes seconds of a C++ compiler. It does integer
+                # arithmetic, and is run as it is written here. Programs with an environment of their own decide.
+                **({"TORCHDYNAMO_DISABLE": "1"} if python == sys.executable else {}),
+            },
             start_new_session=True,  # whatever a runner starts ends with it
         )
 
