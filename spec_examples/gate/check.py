@@ -119,17 +119,16 @@ AT_LINE = re.compile(r"(?P<path>.+\.md):(?P<line>[1-9]\d*)")
 def find_examples(paths: Iterable[str]) -> tuple[list[Path], dict[Path, set[int]]]:
     """As ``find_pages``; and of pages that are named with a line, as in ``docs/index.md:41``, those lines alone."""
     lines: dict[Path, set[int]] = {}
-    names = []
+    whole: list[str] = []
     for name in paths:
         found = AT_LINE.fullmatch(name)
         if found and not Path(name).exists():
-            name = found["path"]
-            lines.setdefault(Path(name), set()).add(int(found["line"]))
+            lines.setdefault(Path(found["path"]), set()).add(int(found["line"]))
         else:
-            lines.pop(Path(name), None)
-        names.append(name)
-    whole = {Path(name) for name in names} - lines.keys()
-    return find_pages(names), {path: asked for path, asked in lines.items() if path not in whole}
+            whole.append(name)
+    asked = find_pages([*whole, *map(str, lines)])
+    entire = set(find_pages(whole)) if whole else set()
+    return asked, {path: numbers for path, numbers in lines.items() if path not in entire}
 
 
 def _default_folder() -> Path:
