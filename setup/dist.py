@@ -11,6 +11,7 @@ from __future__ import annotations
 import gzip
 import io
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -36,7 +37,9 @@ WANTED = (
 )
 """Of each kind of file that the gate reads, one that a wheel has to hold."""
 
-UNWANTED = ("__pycache__", ".pyc", "build/", "site/", ".venv", ".git/")
+UNWANTED = re.compile(r"^(build|site|dist|\.venv[^/]*|\.git)/|__pycache__|\.pyc$")
+"""What is made from the rest, and is in no archive."""
+
 LARGEST_WHEEL_BYTES = 4 << 20
 
 
@@ -116,7 +119,7 @@ def wrong_with(sdist: Path, wheel: Path) -> Iterator[str]:
     for name in sorted(set(files) - in_sdist):
         yield f"{sdist.name} lacks {name}"
     for archive_name, names in ((wheel.name, in_wheel), (sdist.name, in_sdist)):
-        for name in sorted(n for n in names if any(part in n for part in UNWANTED)):
+        for name in sorted(n for n in names if UNWANTED.search(n)):
             yield f"{archive_name} has {name}"
     for name in sorted(n for n in in_wheel if n.partition("/")[0].startswith(("tests", "docs", "setup"))):
         yield f"{wheel.name} installs {name} beside the package"

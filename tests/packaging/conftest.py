@@ -92,3 +92,11 @@ def checkout(runner_copy: Callable[..., Path]) -> Callable[..., Path]:
         return folder
 
     return make
+
+
+@pytest.fixture(scope="session")
+def routing(installed: Installed) -> str:
+    """The page on routing that the wheel carries: where one page is enough to show something."""
+    page = "site-packages/spec_examples/shipped/docs/contract/routing.md"
+    (found,) = (installed.python.parents[1] / "lib").glob(f"python*/{page}")
+    return str(found)

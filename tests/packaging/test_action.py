@@ -16,7 +16,6 @@ STEPS = ACTION["runs"]["steps"]
 GUARD = "if self.has_talker_mtp and span_len == 1 and not is_prefill:"
 RUNNER = "vllm_omni/worker/gpu_model_runner.py"
 EXPRESSION = re.compile(r"\$\{\{\s*([\w.]+)\s*\}\}")
-ROUTING = "site-packages/spec_examples/shipped/docs/contract/routing.md"
 
 
 class Job:
@@ -64,12 +63,6 @@ def job(installed, archives, tmp_path):
     return lambda folder, **given: Job(installed, folder, archives[1], tmp_path, **given)
 
 
-@pytest.fixture(scope="module")
-def page(installed):
-    (found,) = (installed.python.parents[1] / "lib").glob(f"python*/{ROUTING}")
-    return str(found)
-
-
 def test_it_is_valid_by_the_schema_of_actions():
     schemas = importlib.resources.files("check_jsonschema") / "builtin_schemas" / "vendor"
     jsonschema.validate(ACTION, json.loads((schemas / "github-actions.json").read_text(encoding="utf-8")))
@@ -82,17 +75,17 @@ def test_no_input_is_part_of_a_script_and_no_other_action_is_used():
         assert step["shell"] == "bash"
 
 
-def test_its_steps_are_green_on_an_unedited_checkout(job, checkout, page):
-    done = job(checkout(), pages=page).run()
+def test_its_steps_are_green_on_an_unedited_checkout(job, checkout, routing):
+    done = job(checkout(), pages=routing).run()
     assert done.status == 0, done.log
     assert done.outputs == {"status": "0", "sarif": "phase-contract.sarif"}
     assert "## The phase contract: kept" in done.summary.read_text()
     assert "::error" not in done.log
 
 
-def test_its_steps_annotate_a_checkout_without_its_guard(job, checkout, page):
+def test_its_steps_annotate_a_checkout_without_its_guard(job, checkout, routing):
     folder = checkout((GUARD, GUARD.replace(" and not is_prefill", "")))
-    done = job(folder, pages=page).run()
+    done = job(folder, pages=routing).run()
     assert done.status == 1
     assert re.search(rf"^::error file={RUNNER},line=\d+,title=ROUTE-3 is broken::", done.log, re.MULTILINE)
     assert done.outputs["status"] == "1"

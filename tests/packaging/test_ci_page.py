@@ -3,12 +3,14 @@
 import importlib.resources
 import json
 import re
+import shutil
 
 import jsonschema
 import pytest
 import yaml
 
 from spec_examples import pages
+from spec_examples.contract.clauses import CLAUSES
 from spec_examples.markdown import read
 
 PAGE = pages.folder() / "guides" / "ci.md"
@@ -73,9 +75,12 @@ def test_the_hook_of_the_page_is_one_of_this_repository_and_runs_where_a_runner_
     ],
 )
 def test_its_commands_gate_a_checkout(installed, archives, checkout, script):
-    """``$$`` is Buildkite's way to write ``$``."""
+    """``$$`` is Buildkite's way to write ``$``. The folder has pages of the contract, so these are checked."""
     shell = ("bash", "-e", "-c", script)
     folder = checkout()
+    for name in {clause.page for clause in CLAUSES.values()} | {"mkdocs.yml"}:
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(pages.root() / name, folder / name)
     done = installed.run(*shell, folder=folder, PHASE_CONTRACT=str(archives[1]))
     assert done.returncode == 0, done.stdout + done.stderr
     assert "0 failed" in done.stdout

@@ -19,11 +19,11 @@ def test_an_unedited_checkout_that_was_never_built_is_green_on_every_page(instal
     assert not list(installed.cache.glob("releases/*"))
 
 
-def test_a_checkout_without_its_guard_is_red_with_an_annotation_on_that_line(installed, checkout):
+def test_a_checkout_without_its_guard_is_red_with_an_annotation_on_that_line(installed, checkout, routing):
     folder = checkout((GUARD, GUARD.replace(" and not is_prefill", "")))
     source = (folder / RUNNER).read_text().splitlines()
     line = 1 + next(n for n, text in enumerate(source) if "if self.has_talker_mtp and span_len == 1:" in text)
-    done = installed("check", "--vllm-omni", ".", "--format", "github", folder=folder)
+    done = installed("check", routing, "--vllm-omni", ".", "--format", "github", folder=folder)
     assert done.returncode == 1
     assert f"::error file={RUNNER},line={line},title=ROUTE-3 is broken::" in done.stdout
 
