@@ -50,9 +50,7 @@ def added(walk: Walk, left: tuple[Value, ast.expr], right: tuple[Value, ast.expr
         if moved or lengths:
             area = place(node)
             walk.counted |= {a.at for a in of_kind(one, "state") if a.at and _inside(a.at, area)}
-        if of_kind(other, "span"):
-            return value("advanced")
-        if lengths and of_kind(one, "state"):
+        if (of_kind(other, "span") or lengths) and of_kind(one, "state"):
             return join(value("advanced", key=atom.key) for atom in of_kind(one, "state"))
     return UNKNOWN
 

@@ -90,10 +90,10 @@ class Definitions:
         return [function for function in self.all() if function.hook]
 
 
-def definitions(tree: ast.Module) -> Definitions:
-    """What ``tree`` defines, at any depth but inside functions."""
+def definitions(tree: ast.Module, text: str) -> Definitions:
+    """What ``tree`` defines, at any depth but inside functions; ``text`` is its source."""
     found = Definitions()
-    registered = _registered(tree)
+    registered = _registered(tree) if REGISTERED_BY in text or ".preprocess" in text else set()
     for node, cls in _named(tree.body, ""):
         if isinstance(node, ast.ClassDef):
             found.classes.setdefault(node.name, _class(node, registered))

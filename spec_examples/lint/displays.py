@@ -37,7 +37,8 @@ def write(walk: Walk, env: Env, key: str, found: Value, at: Place, node: ast.exp
     if key in FIELD_KINDS:
         walk.report(env.frame, "PHASE005", at, key)
         return
-    if env.frame.hook and any(atom.key in ("", key) for atom in of_kind(found, "advanced")):
+    moved = any(atom.key in ("", key) for atom in of_kind(found, "advanced"))
+    if env.frame.hook and moved and env.facts.phase != "decode":  # what only decode moves is no position in the prompt
         walk.advanced.add(key)
     handed_on(walk, env, key, found)
 

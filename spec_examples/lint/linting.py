@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -20,6 +19,8 @@ from spec_examples.lint.values import FIELD_KINDS, UNKNOWN, Facts, of_kind
 from spec_examples.lint.walk import Frame, Walk
 
 EVERY_RULE = frozenset(rule.id for rule in RULES)
+FIELDS = tuple(FIELD_KINDS)
+
 DEPTH = 4_000
 """How deeply calls of this package may nest: a deeply nested source is followed, and an absurd one is refused."""
 
@@ -95,15 +96,16 @@ def _character(lines: list[str], line: int, column: int) -> int:
 
 def _walked(source: Source) -> Walk:
     """Every hook followed, then every function that no hook led to."""
-    found = definitions(source.tree)
-    walk = Walk(source.path, found, written(source.tree))
+    found, lines = definitions(source.tree, source.text), source.text.splitlines()
+    walk = Walk(source.path, found)
     for function in found.hooks():
         _enter(walk, function)
     for function in found.all():
-        if function.node not in walk.visited and _speaks_of_phases(function, found):
+        if function.node not in walk.visited and _speaks_of_phases(function, found, lines):
             _enter(walk, function)
     _own_progress(walk)
-    _latched(walk)
+    if walk.latches:
+        _latched(walk, written(source.tree))
     return walk
 
 
@@ -116,18 +118,13 @@ def _enter(walk: Walk, function: Function) -> None:
             walk.report(frame, "PHASE005", atom.at)
 
 
-def _speaks_of_phases(function: Function, found: Definitions) -> bool:
-    """Whether a function that no hook led to reads a field, or has a phase in its name."""
+def _speaks_of_phases(function: Function, found: Definitions, lines: list[str]) -> bool:
+    """Whether a function that no hook led to names a field, or has a phase in its own name."""
     if any(word in function.node.name.lower() for word in NAMES_A_PHASE):
         return True
-    constants = {name for name, text in found.constants.items() if isinstance(text, str) and text in FIELD_KINDS}
-    for node in ast.walk(function.node):
-        named = isinstance(node, ast.Name) and node.id in constants
-        if named or (isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value in FIELD_KINDS):
-            return True
-        if isinstance(node, ast.Attribute) and node.attr in FIELD_KINDS:
-            return True
-    return False
+    words = [*FIELD_KINDS, *(name for name, text in found.constants.items() if text in FIELDS)]
+    its_lines = lines[function.node.lineno - 1 : function.node.end_lineno]
+    return any(word in line for line in its_lines for word in words)
 
 
 def _own_progress(walk: Walk) -> None:
@@ -137,11 +134,11 @@ def _own_progress(walk: Walk) -> None:
             walk.report(_hook_frame(walk), "PHASE006", at)
 
 
-def _latched(walk: Walk) -> None:
+def _latched(walk: Walk, kept: dict[str, set[str]]) -> None:
     """Tests of stored state: any that stand beside the phase, and by themselves those of what never goes back."""
     for at, (keys, beside_the_phase) in walk.latches.items():
-        stored = [key for key in keys if key in walk.written]
-        if (beside_the_phase and stored) or any(is_latch(key, walk.written[key]) for key in stored):
+        stored = [key for key in keys if key in kept]
+        if (beside_the_phase and stored) or any(is_latch(key, kept[key]) for key in stored):
             walk.report(_hook_frame(walk), "PHASE008", at)
 
 

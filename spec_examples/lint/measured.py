@@ -139,7 +139,7 @@ def measure(folder: Path) -> tuple[Model, ...]:
         short = Path(path).relative_to(root).as_posix()
         name = short.partition("/")[0].removesuffix(".py")
         inside = short.partition("/")[2] or short
-        found = definitions(source.tree).hooks()
+        found = definitions(source.tree, source.text).hooks()
         hooks.setdefault(name, []).extend(f"{inside}:{hook.node.lineno} {hook.node.name}" for hook in found)
         fields.setdefault(name, set()).update(key for key in PHASE_KEYS if key in source.text)
         lines = source.text.splitlines()
@@ -159,16 +159,13 @@ def measure_release(release: Release) -> Measured:
     return Measured(release.vllm_omni, ingredients(release), measure(folder))
 
 
-def measure_installed() -> tuple[str, tuple[Model, ...]]:
-    """The vLLM-Omni of the environment, found without importing it: its version and models.
-
-    Raises ``BadSource`` where there is none.
-    """
+def measure_installed() -> tuple[str, tuple[Model, ...]] | None:
+    """The vLLM-Omni of the environment, found without importing it: its version and models; ``None`` without one."""
     from importlib import metadata
 
     spec = importlib.util.find_spec("vllm_omni")
     if spec is None or spec.origin is None:
-        raise BadSource("vLLM-Omni is not installed here")
+        return None
     return metadata.version("vllm-omni"), measure(Path(spec.origin).parents[1])
 
 

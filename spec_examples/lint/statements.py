@@ -24,7 +24,9 @@ SUBJECT = "what a match is about"
 
 def follow(walk: Walk, function: Function, bound: dict[str, Value], facts: Facts, frame: Frame) -> Value:
     """Go through a function once, with what is known of its parameters. What it may return."""
-    frame.embedding_names = _returned_embeddings(function.node)
+    if function.node not in walk.embeddings:
+        walk.embeddings[function.node] = _returned_embeddings(function.node)
+    frame.embedding_names = walk.embeddings[function.node]
     walk.visited.add(function.node)
     walk.active.append(function.node)
     try:

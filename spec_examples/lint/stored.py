@@ -21,20 +21,22 @@ def written(tree: ast.Module) -> dict[str, set[str]]:
     return dict(found)
 
 
-def _stores(node: ast.AST) -> Iterator[tuple[str, ast.expr | None]]:
-    for child in ast.iter_child_nodes(node):
-        if isinstance(child, FunctionNode) and child.name == "__init__":
+def _stores(tree: ast.AST) -> Iterator[tuple[str, ast.expr | None]]:
+    waiting = [tree]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, FunctionNode) and node.name == "__init__":
             continue
-        if isinstance(child, ast.Dict):
-            for key, value in zip(child.keys, child.values, strict=True):
+        if isinstance(node, ast.Dict):
+            for key, value in zip(node.keys, node.values, strict=True):
                 if isinstance(key, ast.Constant) and isinstance(key.value, str):
                     yield key.value, value
-        elif isinstance(child, ast.Assign):
-            for target in child.targets:
-                yield from _target(target, child.value)
-        elif isinstance(child, ast.AugAssign | ast.AnnAssign):
-            yield from _target(child.target, child.value)
-        yield from _stores(child)
+        elif isinstance(node, ast.Assign):
+            for target in node.targets:
+                yield from _target(target, node.value)
+        elif isinstance(node, ast.AugAssign | ast.AnnAssign):
+            yield from _target(node.target, node.value)
+        waiting.extend(ast.iter_child_nodes(node))
 
 
 def _target(target: ast.expr, value: ast.expr | None) -> Iterator[tuple[str, ast.expr | None]]:

@@ -31,7 +31,7 @@ class Atom:
     - ``flag``: true on prefill, or else (not ``sense``) on decode; ``maybe``: that, or nothing where it was absent
     - ``progress``, ``prompt``: the two numbers; ``present?``: whether the field ``key`` is there, or else is not
     - ``state``: what the model stored under ``key``; ``stored?``: a test of that
-    - ``advanced``: a position plus n, or plus a length where it was stored under ``key``
+    - ``advanced``: what was stored under ``key`` (empty: wherever it goes), plus n or plus some length
     - ``constant`` (``key`` its text)
     - ``and``, ``or`` of ``parts``; ``tuple`` of ``parts``; ``object`` whose field ``names`` are ``parts``
     """

@@ -54,7 +54,6 @@ class Walk:
 
     path: str
     found: Definitions
-    written: dict[str, set[str]]
     findings: dict[tuple[str, Place], Finding] = field(default_factory=dict)
     texts: dict[Place, str] = field(default_factory=dict)
     advanced: set[str] = field(default_factory=set)
@@ -65,6 +64,7 @@ class Walk:
     visited: set[FunctionNode] = field(default_factory=set)
     done: dict[object, Value] = field(default_factory=dict)
     active: list[FunctionNode] = field(default_factory=list)
+    embeddings: dict[FunctionNode, frozenset[str]] = field(default_factory=dict)
 
     def report(self, frame: Frame, rule: str, at: Place, text: str = "") -> None:
         """Keep a finding, once for each place."""

@@ -218,6 +218,7 @@ def _preprocess(self: Adapter, input_ids: torch.Tensor, input_embeds: Any = None
     own = self.own_ids(input_ids, request)
     result = self.subject.preprocess(input_ids=own, input_embeds=input_embeds, **info)
     if self.view["strict"]:
+        # phase-contract: allow[silent-phase-default] without the flag no row is known to be decode
         one_token_decode = input_ids.numel() == 1 and info.get("_omni_is_prefill") is False
         _require_scalar_form(self, result, input_ids, one_token_decode)
     return _with_ids(result, own, input_ids)

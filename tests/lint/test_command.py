@@ -4,11 +4,13 @@ import json
 from pathlib import Path
 
 import pytest
+import yaml
 from small_models import hook
 
 from spec_examples.gate.cli import main
 from spec_examples.lint import RULES
 
+ROOT = Path(__file__).parents[2]
 BRANCH = hook("if input_ids.numel() > 1:\n    return 1, 2, {}\nreturn 3, 4, {}")
 
 
@@ -118,3 +120,14 @@ def test_sarif(folder: Path) -> None:
         "endLine": 3,
         "endColumn": 33,
     }
+
+
+def test_the_hook_before_a_commit_calls_this_command(folder: Path) -> None:
+    """It runs in an environment of its own, and is given the Python files that changed."""
+    hooks = yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text(encoding="utf-8"))
+    (hook_,) = (each for each in hooks if each["id"] == "phase-contract-lint")
+    assert (hook_["language"], hook_["types_or"]) == ("python", ["python", "pyi"])
+    program, *words = hook_["entry"].split()
+    assert program == "phase-contract"
+    assert main([*words, "right.py"]) == 0
+    assert main([*words, "right.py", "a,b é%.py"]) == 1

@@ -56,12 +56,15 @@ def test_a_position_of_its_own(body: str, read: str) -> None:
         'at = info["_omni_num_computed_tokens"]\nreturn 1, self.p[at : at + len(input_ids)], {}',
         'at = info["_omni_num_computed_tokens"]\nreturn 1, self.p[at:], {"end": at + len(input_ids)}',
         'return 1, 2, {"seen": info.get("seen", 0) + len(input_ids)}',
+        'start, end = info["_omni_num_computed_tokens"], info["_omni_prompt_len"]\nn = len(input_ids)\n'
+        f'if {FLAG}:\n    return 1, 2, {{"frame": max(0, start + n - end)}}\n'
+        'frame = self.last(info) + n\nreturn 1, self.text[frame], {"frame": frame}',
         f'if not {FLAG}:\n    step = info.get("step", 0)\n    return 1, self.text[step], {{"step": step + 1}}\n'
         "return 1, 2, {}",
     ],
 )
 def test_a_position_from_progress_and_a_count_of_steps(body: str) -> None:
-    assert rules(hook(body)) == []
+    assert rules(hook(body, 'def last(self, info):\n    return int(info["frame"])')) == []
 
 
 @pytest.mark.parametrize(
