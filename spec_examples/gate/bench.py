@@ -16,7 +16,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
@@ -29,7 +29,7 @@ from spec_examples.gate.check import check
 from spec_examples.gate.commands.common import DISAGREED
 from spec_examples.gate.watching import WarmSession, recheck
 from spec_examples.running import forced
-from spec_examples.targets import Session, Target
+from spec_examples.targets import Session, Target, catalogue, install
 
 IMPORT = "import vllm_omni, vllm_omni.worker.gpu_ar_model_runner"
 COMMAND = [sys.executable, "-m", "spec_examples.gate.cli"]
@@ -45,14 +45,14 @@ class Figure:
     bound: str
 
 
-def _cost(command: list[str], status: int = 0) -> tuple[float, float]:
+def _cost(command: list[str], status: int = 0, **environment: str) -> tuple[float, float]:
     """Processor and wall seconds of a command and all that it started. It has to end with ``status``."""
     before, started = resource.getrusage(resource.RUSAGE_CHILDREN), time.monotonic()
     done = subprocess.run(
         command,
         capture_output=True,
         text=True,
-        env={**os.environ, "VLLM_TARGET_DEVICE": "cpu", "VLLM_LOGGING_LEVEL": "ERROR"},
+        env={**os.environ, "VLLM_TARGET_DEVICE": "cpu", "VLLM_LOGGING_LEVEL": "ERROR", **environment},
     )
     wall, after = time.monotonic() - started, resource.getrusage(resource.RUSAGE_CHILDREN)
     if done.returncode != status:
@@ -90,6 +90,7 @@ def measure(say: Callable[[str], None]) -> list[Figure]:
     cpu, wall = costs[1]
     name = "lint, all of vLLM-Omni (processor time)"
     figures.append(Figure(name, f"{cpu:.1f} s, {wall:.1f} s wall", cpu / 3, "at most 1 (3 s)"))
+    figures += _matrix(say)
 
     say("judging forced rows on an imported runner")
     rate = _rows_a_second()
@@ -119,6 +120,33 @@ def _lint_everything() -> list[str]:
     if spec is None or spec.origin is None:
         raise SystemExit("vLLM-Omni is not installed here")
     return [*COMMAND, "lint", str(Path(spec.origin).parent)]
+
+
+MATRIX = [*COMMAND, "matrix"]
+IN_ONE_IMPORT = ("ar", "generation", "v2")
+"""Runners that share the import of a release; the whole V2 has an import of its own, and interprets its kernels."""
+
+STALE_BOUND = "at most 1 (2 s)"
+
+
+def _matrix(say: Callable[[str], None], only: Sequence[str] = ()) -> list[Figure]:
+    """The matrix with nothing stale, and run anew, on all releases that are run or on those that are named."""
+    say("the matrix, nothing stale")
+    cpu, wall = min(_cost(MATRIX) for _ in range(3))
+    figures = [
+        Figure("matrix, nothing stale (processor time)", f"{cpu:.1f} s, {wall:.1f} s wall", cpu / 2, STALE_BOUND)
+    ]
+    versions = only or [release.vllm_omni for release in catalogue.releases() if release.how == "run"]
+    folders = [install.install(release, say) for v in versions if (release := catalogue.release(v))]
+    say(f"importing each of {len(versions)} releases")
+    floor = sum(_cost([sys.executable, "-c", IMPORT], PYTHONPATH=str(folder))[0] for folder in folders)
+    say(f"the matrix, {len(versions)} releases live")
+    chosen = [word for version in versions for word in ("--release", version)]
+    chosen += [word for runner in IN_ONE_IMPORT for word in ("--runner", runner)]
+    cpu, wall = _cost([*MATRIX, "--live", *chosen])
+    name = f"matrix --live, {len(versions)} releases: {', '.join(IN_ONE_IMPORT)} (processor time)"
+    bound = "at most 1.25, to the sum of their imports"
+    return [*figures, Figure(name, f"{cpu:.1f} s, {wall:.1f} s wall", cpu / floor, bound)]
 
 
 def _live_releases() -> int:
@@ -182,9 +210,16 @@ def main() -> None:
     """Measure, print, and with ``--write FILE`` keep the figures."""
     parser = argparse.ArgumentParser(prog="make bench", description=__doc__)
     parser.add_argument("--write", metavar="FILE", help="a Markdown file to keep the figures in")
+    parser.add_argument(
+        "--matrix", nargs="+", default=[], metavar="RELEASE", help="measure the matrix alone, on these releases"
+    )
     options = parser.parse_args()
     progress = Console(stderr=True)
-    figures = measure(lambda line: progress.print(f"… {line}", highlight=False))
+
+    def say(line: str) -> None:
+        progress.print(f"… {line}", highlight=False)
+
+    figures = _matrix(say, options.matrix) if options.matrix else measure(say)
     table = Table("what", "measured", "ratio", "to keep")
     for figure in figures:
         table.add_row(
