@@ -58,6 +58,7 @@ class Request:
     Every token of every prompt differs from every other, unless the first ``same_tokens`` are those of the request
     ``same_as``, or the prompt repeats its first ``cycle`` tokens. A request that ``grows`` is resumable: its prompt
     goes on where it was, and it ends after the last growth. ``embeds`` gives the prompt as embeddings without ids.
+    ``seed`` is for MTP's sampling alone, under the name that talkers have for it (``tts_local_seed``).
     """
 
     prompt_len: int
@@ -70,6 +71,7 @@ class Request:
     cycle: int = 0
     grows: tuple[Growth, ...] = ()
     embeds: bool = False
+    seed: int | None = None
 
     @property
     def most_tokens(self) -> int:

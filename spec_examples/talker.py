@@ -25,6 +25,9 @@ HIDDEN = 8
 VOCAB = 1 + MAX_REQUESTS * MAX_LEN
 """Token ids: 0 is unknown; request number n's position p is ``1 + n * MAX_LEN + p``."""
 
+MTP_SEED = "tts_local_seed"
+"""The name of a seed for MTP in a request's extra arguments, in vLLM-Omni's own talkers and shared runner."""
+
 PREPROCESS, MTP, MTP_HIDDEN, MTP_TEXT = 1.0, 2.0, 3.0, 4.0
 """First value of an embedding: what made it."""
 
@@ -47,6 +50,11 @@ class ScalarTalker(nn.Module):
     mtp_hidden_size = HIDDEN
     gpu_resident_buffer_keys: frozenset[tuple[str, str]] = frozenset()
 
+    @staticmethod
+    def get_mtp_seed(sampling_params: Any) -> int | None:
+        """The seed that a request has for MTP alone; Model Runner V2 asks the model for it."""
+        return (getattr(sampling_params, "extra_args", None) or {}).get(MTP_SEED)
+
     def __init__(self, *, vllm_config: Any = None, prefix: str = "") -> None:
         super().__init__()
         self.hook_calls: Counter[str] = Counter()
@@ -56,8 +64,8 @@ class ScalarTalker(nn.Module):
     ) -> tuple[torch.Tensor, torch.Tensor, dict[str, Any]]:
         """One request's span of ``n`` tokens: ids ``[n]`` in; ids, embeddings ``[n, HIDDEN]`` and an update out."""
         rows = self._rows(PREPROCESS, input_ids, info)
-        update = {"mtp_inputs": (self._like(rows[-1:], MTP_HIDDEN), self._like(rows[-1:], MTP_TEXT))}
-        return input_ids, rows, update
+        inputs = self._like(rows[-1:], MTP_HIDDEN), self._like(rows[-1:], MTP_TEXT)
+        return input_ids, rows, {"mtp_inputs": inputs, **self._note(rows[-1])}
 
     def talker_mtp(
         self, input_ids: torch.Tensor, embeds: torch.Tensor, hidden: torch.Tensor, text: torch.Tensor, **_: Any
@@ -72,6 +80,16 @@ class ScalarTalker(nn.Module):
         returned[:, 6] = hidden[:, 2] - text[:, 2]
         returned[:, 7] = input_ids.to(embeds.dtype)
         return returned, embeds[:, 1:3].to(torch.int64)
+
+    @staticmethod
+    def _note(row: torch.Tensor) -> dict[str, Any]:
+        """State for the request, different at each of its hook calls: a number, and several values below one key.
+
+        One of those is renewed at every third call only, and has to stay meanwhile.
+        """
+        whose, call = row[1:3].long().tolist()
+        notes = {"list": [whose, call], "tensor": row[1:3].clone(), f"third{call % 3}": whose * 1000 + call}
+        return {"noted": whose * 1000 + call, "notes": notes}
 
     def _rows(self, kind: float, input_ids: torch.Tensor, info: dict[str, Any]) -> torch.Tensor:
         """``[n, HIDDEN]``: kind, request, the request's hook calls so far, index in the span, token id."""
@@ -127,7 +145,7 @@ class BatchedTalker(ScalarTalker):
         """
         pairs = zip(input_ids.reshape(-1, 1), req_infos, strict=True)
         rows = torch.cat([self._rows(PREPROCESS, ids, info) for ids, info in pairs])
-        updates: list[dict[str, Any]] = [{} for _ in req_infos]
+        updates = [self._note(row) for row in rows]
         if getattr(self, "talker_mtp", None) is None:
             return input_ids, rows, updates
         return input_ids, rows, self._like(rows, MTP_HIDDEN), self._like(rows, MTP_TEXT), updates

@@ -62,7 +62,8 @@ class ScheduledRow:
 
     ``computed`` is the progress before the step; ``start`` the row's first token offset in the step;
     ``tokens`` the scheduled token ids as the scheduler knows them (empty for a forced row's generated
-    part). ``drafts`` counts those at the end of the span that are drafts to be verified.
+    part). ``drafts`` counts those at the end of the span that are drafts to be verified. ``seed`` is the one that the
+    request asks MTP to sample with, if any.
     """
 
     request: str
@@ -72,6 +73,7 @@ class ScheduledRow:
     start: int
     tokens: tuple[int, ...] = ()
     drafts: int = 0
+    seed: int | None = None
 
 
 @dataclass(frozen=True)
@@ -85,6 +87,10 @@ class HookRow:
     request's intermediate state at that moment, and nothing is returned; unless its model fills rows (since 0.32.0rc1):
     ``handed`` is then what the hook was told of the row (``num_computed_tokens``, ``prompt_lens``), ``filled`` whether
     it wrote the row itself, and ``embeds`` what it wrote.
+
+    ``update`` is what a hook returned for the request's state, without MTP inputs and phase keys, and ``given`` what
+    came with a call besides the phase keys: each value by its path (``codes.audio``), in the words of ``fingerprint``.
+    ``returned_ids`` are the token ids that it returned. ``raised``: it raised instead of returning.
     """
 
     request: str | None
@@ -97,11 +103,15 @@ class HookRow:
     planted: dict[str, Value] = field(default_factory=dict)
     filled: bool = False
     handed: dict[str, Value] = field(default_factory=dict)
+    given: dict[str, str] = field(default_factory=dict)
+    update: dict[str, str] = field(default_factory=dict)
+    returned_ids: tuple[int, ...] = ()
+    raised: bool = False
 
 
 @dataclass(frozen=True)
 class HookCall:
-    """One call of ``preprocess`` (one row), ``preprocess_decode_batch`` or ``preprocess_batch`` (one row a request)."""
+    """One call of a hook: ``preprocess`` and ``postprocess`` have one row, the others a row a request."""
 
     hook: str
     rows: tuple[HookRow, ...]
@@ -109,7 +119,12 @@ class HookCall:
 
 @dataclass(frozen=True)
 class MtpRow:
-    """One row of an MTP call: what it was given, and the embedding and codes that it returned."""
+    """One row of an MTP call: what it was given, and the embedding and codes that it returned.
+
+    Where the model asks for these, ``names`` are the requests that the row's part of ``req_ids`` and ``req_infos``
+    name, and ``state`` what of a request's state stands in the latter, as in ``HookRow.given``. ``seed`` is that of the
+    generator that it was given, if any.
+    """
 
     input_id: int
     embeds: Embedding
@@ -117,6 +132,9 @@ class MtpRow:
     text: Embedding
     returned: Embedding
     codes: tuple[int, ...]
+    names: tuple[str, ...] = ()
+    state: dict[str, str] = field(default_factory=dict)
+    seed: int | None = None
 
 
 @dataclass(frozen=True)
@@ -129,6 +147,8 @@ class Step:
     sampled. ``preempted`` are the requests that lost their blocks in this step, ``resumed`` those that came back in it.
     ``planted`` is what the scenario put into intermediate state before the step.
     ``in_flight`` counts the steps before this one whose output the scheduler had not seen when it made this one.
+    ``input_ids`` are the token ids that reached ``forward`` beside the embeddings. ``finished`` are the requests of
+    which the runner was told, in this step or in an empty one before it, that they have ended.
     """
 
     rows: tuple[ScheduledRow, ...]
@@ -142,6 +162,8 @@ class Step:
     resumed: tuple[str, ...] = ()
     planted: dict[str, dict[str, Value]] = field(default_factory=dict)
     in_flight: int = 0
+    input_ids: tuple[int, ...] = ()
+    finished: tuple[str, ...] = ()
 
     def hook_of(self, request: str) -> tuple[HookCall, HookRow] | None:
         """The call and row in which ``request`` reached a per-row hook, or ``None``."""
@@ -177,7 +199,8 @@ class Trace:
 
     ``mtp`` says whether the runner had an MTP hook to call; ``batched`` whether the model offers the batched hook.
     ``scheduler`` holds the limits that the real scheduler reports. ``error`` is one line where the runner or a hook
-    raised in the last step.
+    raised in the last step; ``error_in`` then names the talker's own hook that raised, where it was one.
+    ``codes_at`` is the path in a request's state at which the runner keeps MTP's codes for this model.
     """
 
     steps: tuple[Step, ...] = ()
@@ -186,6 +209,8 @@ class Trace:
     scheduler: dict[str, bool | int] = field(default_factory=dict)
     environment: Environment = Environment()
     error: str | None = None
+    error_in: str = ""
+    codes_at: str = ""
 
     def to_json(self) -> str:
         """One line of JSON; ``from_json`` gives back an equal trace, value types included."""

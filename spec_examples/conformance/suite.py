@@ -12,6 +12,9 @@ from spec_examples.scenario import Growth, Limits, Plant, Request, Row, Scenario
 HOOKS = ("scalar", "batched")
 WITHOUT_MTP = ("scalar-no-mtp", "batched-no-mtp")
 FILLING = "spec_examples.talker:FillingTalker"
+VARIANTS = "spec_examples.variants"
+RENAMING = (f"{VARIANTS}:RenamingScalarTalker", f"{VARIANTS}:RenamingBatchedTalker")
+REPEATING = (f"{VARIANTS}:RepeatingScalarTalker", f"{VARIANTS}:RepeatingBatchedTalker")
 
 DESIGN_CASES = ((5, 0, 4), (5, 4, 1), (5, 5, 1), (5, 6, 1), (1, 0, 1), (5, 5, 2))
 """Prompt length, computed, span: the six rows with which the contract's routing table begins."""
@@ -83,6 +86,29 @@ SCHEDULED = (
         Request(2, 3, "again", arrives=4),
         limits=Limits(budget=4),
     ),
+    _both(
+        "a cached prefix",
+        Request(9, 2, "first"),
+        Request(12, 3, "longer", arrives=2, same_as="first", same_tokens=9),
+        Request(9, 3, "same", arrives=2, same_as="first", same_tokens=9),
+        limits=Limits(budget=16, prefix_caching=True),
+    ),
+    _both(
+        "drafts that are verified",
+        Request(9, 12, "cycles", cycle=4),
+        Request(5, 5, "beside"),
+        limits=Limits(budget=16, speculative_tokens=3),
+        talkers=REPEATING,
+    ),
+    _both(
+        "seeds for MTP",
+        Request(5, 6, "seeded", seed=5),
+        Request(3, 9, "again", aborts=4, seed=6),
+        Request(2, 3, "again", arrives=4, seed=7),
+        Request(1, 5, "unseeded"),
+        limits=Limits(budget=4),
+    ),
+    _both("token ids that the model changes", Request(5), Request(1), limits=Limits(budget=4), talkers=RENAMING),
 )
 """Requests under the target's own scheduler."""
 
@@ -114,6 +140,13 @@ FORCED = (
             Row(5, 6, 1, "second"),
             Row(5, 5, 2, "long"),
         ],
+    ),
+    _forced(
+        "a row that pauses",
+        [Row(5, 0, 5, "pauses"), Row(1, 0, 1, "goes on")],
+        [Row(5, 5, 1, "pauses"), Row(1, 1, 1, "goes on")],
+        [Row(1, 2, 1, "goes on")],
+        [Row(5, 6, 1, "pauses"), Row(1, 3, 1, "goes on")],
     ),
     _forced("cached progress", [Row(9, 8, 1, "cached"), Row(12, 8, 4, "shared"), Row(5, 5, 1, "decode")]),
 )
@@ -179,7 +212,8 @@ def _request_in_words(request: Request) -> str:
     ends = f", aborted before step {request.aborts}" if request.aborts is not None else ""
     shares = f", the first {request.same_tokens} tokens those of {request.same_as}" if request.same_as else ""
     grows = "".join(f", {growth.tokens} more before step {growth.at}" for growth in request.grows)
-    return f"{request.id} (prompt {request.prompt_len}, {request.max_tokens} to generate{when}{shares}{grows}{ends})"
+    own = f"{shares}{grows}" + (f", seed {request.seed}" if request.seed is not None else "")
+    return f"{request.id} (prompt {request.prompt_len}, {request.max_tokens} to generate{when}{own}{ends})"
 
 
 def digest() -> str:

@@ -55,7 +55,7 @@ def judge_target(traces: Mapping[str, Trace], producer: str) -> dict[str, Cell]:
     for case in SUITE:
         found = [(scenario, traces[scenario.digest]) for scenario in case.scenarios if scenario.digest in traces]
         for scenario, trace in found:
-            stopped += [(case.name, trace.error)] if trace.error else []
+            stopped += [(case.name, trace.error)] if trace.error and not trace.error_in else []
             for verdict in _verdicts(trace):
                 if verdict.clause == "ROUTE-1" and not batched and _offers_batched(scenario):
                     continue  # no row of the whole suite reached a batched hook: there is none here

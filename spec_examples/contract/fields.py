@@ -39,6 +39,7 @@ def refreshed(reading: Reading) -> Finding:
             before = said.setdefault(row.row.request, {})
             _say(before, step.state.get(row.row.request, {}), f"which stood in the state before step {step.number}")
             _say(before, step.planted.get(row.row.request, {}), _wrote(step.number))
+            _say(before, step.step.planted.get(row.row.request, {}), f"which was planted before step {step.number}")
             if _otherwise(before, row.row):
                 judged += len(row.hooks)
                 violations += [v for found in row.hooks for v in _stale(row, found, before)]

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
-from spec_examples.contract import exclusions, fields, hooks, mtp, routing
+from spec_examples.contract import exclusions, fields, hooks, mtp, routing, state
 from spec_examples.contract.reading import Reading, read
 from spec_examples.contract.routing import RouteForm
 from spec_examples.contract.verdict import Finding, Verdict, decide
@@ -36,11 +36,14 @@ JUDGES: dict[str, Judge] = {
     "FIELD-7": Judge(fields.overwriting, "no row that follows one in which the model wrote other phase keys"),
     "HOOK-1": Judge(hooks.keywords, "preprocess was never called"),
     "HOOK-2": Judge(hooks.batched_entries, "preprocess_decode_batch was never called"),
+    "STATE-1": Judge(state.comes_back, "no row of a request whose model has stored anything for it"),
+    "STATE-2": Judge(state.nothing_foreign, "no row beside or after a request whose model stored something"),
     "ROUTE-1": Judge(routing.which_hook, _NO_HOOK),
     "ROUTE-2": Judge(mtp.mtp_rows, _NO_MTP),
     "ROUTE-3": Judge(exclusions.prefill_kept, "no prefill row"),
     "ROUTE-4": Judge(mtp.decode_rows, _NO_MTP),
     "ROUTE-5": Judge(exclusions.long_spans, "no decode row with a span of more than one token"),
+    "ROUTE-8": Judge(state.returned_ids, "no hook returned a token id for each of its row's tokens"),
 }
 """The promises that one trace can show. ROUTE-6 takes two: ``spec_examples.contract.pair``."""
 

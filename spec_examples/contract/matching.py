@@ -130,7 +130,7 @@ def _match_mtp(
             if (not offers[i][0] or i in hidden.get(row.hidden, ()))
             and (not offers[i][1] or i in text.get(row.text, ()))
         ]
-        whole.append([i for _, i in sorted((_evidence(step, i, row), i) for i in candidates)])
+        whole.append([i for _, i in sorted((_evidence(step, i, row, hooks[i]), i) for i in candidates)])
     owners = _assign([[i for i in candidates if takes_mtp(step.rows[i])] for candidates in whole])
     matches = []
     for row, candidates, owner in zip(rows, whole, owners, strict=True):
@@ -166,11 +166,12 @@ def _offers(found: list[HookMatch]) -> tuple[bool, bool]:
     return any(f.row.hidden is not None for f in found), any(f.row.text is not None for f in found)
 
 
-def _evidence(step: Step, i: int, row: MtpRow) -> tuple[bool, bool, bool]:
-    """Sorts first the row at which this MTP row is innocent: right kind, right place, right codes."""
+def _evidence(step: Step, i: int, row: MtpRow, hooks: list[HookMatch]) -> tuple[bool, bool, bool, bool]:
+    """Sorts first the row at which this MTP row is innocent: right kind, right place, right codes, right id."""
     scheduled = step.rows[i]
     placed = 0 <= scheduled.start < len(step.forward) and step.forward[scheduled.start] == row.returned
-    return not takes_mtp(scheduled), not placed, step.codes.get(scheduled.request) != row.codes
+    ids = {token for found in hooks for token in found.row.returned_ids}
+    return not takes_mtp(scheduled), not placed, step.codes.get(scheduled.request) != row.codes, row.input_id not in ids
 
 
 def _assign(candidates: Sequence[Sequence[int]]) -> list[int | None]:

@@ -71,9 +71,7 @@ def _decode_problems(step: StepReading, row: RowReading, seen: dict[Embedding, s
         return
     for call in row.mtp:
         yield from _mixed(step, row, call, seen)
-        own = {found.row.input_ids[0] for found in row.hooks if found.row.input_ids}
-        if swapped and call.row.input_id not in own:
-            yield f"its MTP row was given the input id {call.row.input_id}, which is another row's"
+        yield from _others(row, call, swapped)
     origin = next(iter(row.origins), None)
     if origin is None:
         if row.complete:
@@ -93,6 +91,25 @@ def _mixed(step: StepReading, row: RowReading, call: MtpMatch, seen: dict[Embedd
         whose = seen.get(values[name], "no hook of this step") if source is None else step.step.rows[source].request
         came.append(f"the {name} of {whose}")
     yield f"MTP was given mixed inputs for it: {', '.join(came)}"
+
+
+def _others(row: RowReading, call: MtpMatch, swapped: bool) -> Iterator[str]:
+    """What a row's MTP row was given beside embeddings that is not the row's: its id, its request, its seed."""
+    own = {found.row.input_ids[0] for found in row.hooks if found.row.input_ids}
+    returned = {found.row.returned_ids[0] for found in row.hooks if len(found.row.returned_ids) == 1}
+    if returned and call.row.input_id not in returned:
+        yield f"its MTP row was given the input id {call.row.input_id}, but its hook returned {min(returned)}"
+    elif not returned and swapped and call.row.input_id not in own:
+        yield f"its MTP row was given the input id {call.row.input_id}, which is another row's"
+    strangers = sorted(set(call.row.names) - {row.row.request})
+    if strangers:
+        yield f"its MTP row was told that it is one of {', '.join(strangers)}"
+    stored = {path: value for found in row.hooks for path, value in found.row.update.items()}
+    other = [path for path, value in call.row.state.items() if stored.get(path, value) != value]
+    if other:
+        yield f"its MTP row was handed {other[0]} {call.row.state[other[0]]}, but its hook stored {stored[other[0]]}"
+    if call.row.seed is not None and call.row.seed != row.row.seed:
+        yield f"its MTP row was given the seed {call.row.seed}, but its request has {row.row.seed}"
 
 
 def _wrong_codes(step: StepReading, row: RowReading) -> Iterator[str]:

@@ -113,7 +113,9 @@ def _codes(step: StepReading, row: RowReading) -> str:
 
 
 def _state(row: RowReading) -> set[str]:
-    return {keyword for found in row.hooks for keyword in found.row.keywords} - HAND_OVER
+    """The names of all that came with a row's hook calls, and of what a model had stored the values as well."""
+    names = {keyword for found in row.hooks for keyword in found.row.keywords} - HAND_OVER
+    return names | {f"{path} = {value}" for found in row.hooks for path, value in found.row.given.items()}
 
 
 def _listed(items: Iterable[str]) -> str:

@@ -98,9 +98,8 @@ class PageExecution:
             if not violated:
                 violated, more = self._violated(self._own(start))
                 detail = "\n".join(filter(None, (detail, more)))
-            failed = self._as_result(
-                example, self._failure(violated), found.message, violated or example.clauses, detail, found.line
-            )
+            clauses = self._named(example, violated, start)
+            failed = self._as_result(example, self._failure(violated), found.message, clauses, detail, found.line)
             return replace(failed, rewrite=None if violated else found.rewrite)
         except Unaskable as found:
             wrong = self._as_result(example, "error", found.message, line=found.line, column=found.column)
@@ -109,8 +108,15 @@ class PageExecution:
             return self._as_result(example, "error", str(found))
         except (RunnerRaised, TargetFailed) as found:
             violated, detail = self._violated(self._own(start))
-            return self._as_result(example, self._failure(violated), str(found), violated or example.clauses, detail)
+            clauses = self._named(example, violated, start)
+            return self._as_result(example, self._failure(violated), str(found), clauses, detail)
         return self._as_result(example, "passed", "")
+
+    def _named(self, example: Example, violated: tuple[str, ...], start: int) -> tuple[str, ...]:
+        """The clauses that a red example is about: those violated, else its own, unless a talker's own hook raised."""
+        if violated or any(made.trace.error_in for made in self._own(start)):
+            return violated
+        return example.clauses
 
     def unexpected(self, start: int) -> tuple[tuple[str, ...], str]:
         """The clauses that runs since ``context.made[start]`` violate although their release is not known to."""
@@ -181,9 +187,11 @@ class PageExecution:
                     said[verdict.clause] = f"  {verdict.clause}: {verdict.message}"
                     if verdict.step:
                         steps[show_step(one.trace, verdict.step)] = None
-            if one.trace.error:  # a row at which the runner stops is not routed
+            if one.trace.error_in:
+                said.setdefault("", f"  the talker's own {one.trace.error_in} raised {one.trace.error}")
+            elif one.trace.error:  # a row at which the runner stops is not routed
                 said.setdefault("ROUTE-1", f"  ROUTE-1: the runner raised {one.trace.error}")
-        return tuple(said), "\n".join([*said.values(), *steps])
+        return tuple(filter(None, said)), "\n".join([*said.values(), *steps])
 
     @staticmethod
     def _require_liveness(example: Example, made: list[Made]) -> None:

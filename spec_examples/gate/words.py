@@ -33,8 +33,8 @@ def _said(text: str, word: str, request: Request) -> dict[str, object]:
         return {"embeds": True}
     if name == "id" and value:
         return {"id": value}
-    if name in ("abort", "cycle") and value.isdecimal():
-        return {{"abort": "aborts", "cycle": "cycle"}[name]: int(value)}
+    if name in ("abort", "cycle", "seed") and value.isdecimal():
+        return {{"abort": "aborts"}.get(name, name): int(value)}
     if name == "same" and value.rpartition(":")[2].isdecimal():
         other, _, tokens = value.rpartition(":")
         return {"same_as": other, "same_tokens": int(tokens)}
@@ -42,7 +42,7 @@ def _said(text: str, word: str, request: Request) -> dict[str, object]:
         more, max_tokens, at = _part(text, value, "grow=P:G@STEP, such as grow=6:2@4")
         if at is not None:
             return {"grows": (*request.grows, Growth(more, at, DEFAULT_TOKENS if max_tokens is None else max_tokens))}
-    right = "id=NAME, abort=STEP, same=NAME:N, cycle=N, grow=P:G@STEP or embeds"
+    right = "id=NAME, abort=STEP, same=NAME:N, cycle=N, grow=P:G@STEP, seed=N or embeds"
     raise argparse.ArgumentTypeError(f"{text!r}: {word!r} is not {right}")
 
 
@@ -111,5 +111,6 @@ def _request_word(request: Request, place: int) -> str:
     words += [f"same={request.same_as}:{request.same_tokens}"] if request.same_as else []
     words += [f"cycle={request.cycle}"] if request.cycle else []
     words += [f"grow={growth.tokens}:{growth.max_tokens}@{growth.at}" for growth in request.grows]
+    words += [f"seed={request.seed}"] if request.seed is not None else []
     words += ["embeds"] if request.embeds else []
     return ",".join(words)

@@ -40,9 +40,10 @@ class Catch:
     """What came of one defect.
 
     ``by`` are the ids of the examples that caught it, in the order in which they were executed; ``clauses`` those that
-    they named. ``message`` says why there are none: the divergence that hides it, or which edit does not apply.
-    ``judged`` are the clauses whose judges fail a run of the pages or of the suite, and ``cases`` those of the suite in
-    which they do; both are looked for only on demand, and then ``message`` is what the first of them said.
+    they named. ``message`` says why there are none: the divergence that hides it, the release with which its construct
+    came, or which edit does not apply. ``judged`` are the clauses whose judges fail a run of the pages or of the suite,
+    and ``cases`` those of the suite in which they do; both are looked for only on demand, and then ``message`` is what
+    the first of them said.
     """
 
     mutant: Mutant
@@ -63,7 +64,8 @@ class Hunt:
     def __init__(self, pages: Iterable[Path], session: Session, target: Target) -> None:
         self.session, self.target = session, target
         self.pages = [read(path) for path in pages]
-        self.hidden = known(session.environment(target).vllm_omni, target.runner)
+        self.version = session.environment(target).vllm_omni
+        self.hidden = known(self.version, target.runner)
         self.control: dict[str, Result] = {}
         """What came of each example that asks the target, on the runner as it is."""
         self.red: list[Result] = []
@@ -89,6 +91,9 @@ class Hunt:
 
     def hunt(self, mutant: Mutant, *, all_examples: bool = False) -> Catch:
         """Execute examples with ``mutant`` in the runner, until one catches it or, on demand, all of them."""
+        if mutant.is_before(self.version):
+            there = f"vLLM-Omni {self.version} does not have what it edits, which came with {mutant.since}"
+            return Catch(mutant, "not-measurable", message=there)
         session = DefectSession(self.session, self.target, mutant.name, self._others)
         try:
             session.run(SPLIT_PROMPT, self.target)

@@ -38,10 +38,13 @@ def with_defect(runner: str, name: str) -> Iterator[None]:
 
 @contextmanager
 def mutated(runner: type, mutant: Mutant) -> Iterator[None]:
-    """``runner`` with ``mutant``'s edit of its method, on the class that defines it. Raises ``EditDoesNotApply``."""
-    owner = _owner(runner, mutant)
+    """``runner`` with ``mutant``'s edit of its method, on the first class that has the construct in it.
+
+    Raises ``EditDoesNotApply``.
+    """
+    owner, changed = _edited_in(runner, mutant)
     original = vars(owner)[mutant.method]
-    setattr(owner, mutant.method, edited(original, mutant))
+    setattr(owner, mutant.method, changed)
     try:
         yield
     finally:
@@ -68,13 +71,20 @@ def edited(method: Any, mutant: Mutant) -> Any:
     return made["__closing_over"](*(cell.cell_contents for cell in function.__closure__ or ()))
 
 
-def _owner(runner: type, mutant: Mutant) -> type:
-    """The class that defines the method; one that stands for a part of a runner names it by ``producer``."""
+def _edited_in(runner: type, mutant: Mutant) -> tuple[type, Any]:
+    """The class whose own method has the construct, and that method edited.
+
+    A class that stands for a part of a runner names the part by ``producer``.
+    """
     cls, *_ = getattr(runner, "producer", (runner,))
+    refused = EditDoesNotApply(f"defect {mutant.name} does not apply: {cls.__name__} has no {mutant.method}")
     for each in cls.__mro__:
         if mutant.method in vars(each):
-            return each
-    raise EditDoesNotApply(f"defect {mutant.name} does not apply: {cls.__name__} has no {mutant.method}")
+            try:
+                return each, edited(vars(each)[mutant.method], mutant)
+            except EditDoesNotApply as error:
+                refused = error
+    raise refused
 
 
 def _closing_over(tree: ast.Module, free: tuple[str, ...]) -> ast.Module:

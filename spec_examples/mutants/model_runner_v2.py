@@ -9,8 +9,16 @@ from __future__ import annotations
 from spec_examples.mutants.mutant import Edit, Mutant
 
 
-def _defect(name: str, what: str, clauses: str, *edits: Edit, method: str = "run_preprocess") -> Mutant:
-    return Mutant(f"v2-{name}", what, tuple(clauses.split()), method, edits, kind="v2")
+def _defect(
+    name: str,
+    what: str,
+    clauses: str,
+    *edits: Edit,
+    method: str = "run_preprocess",
+    otherwise: tuple[Edit, ...] = (),
+) -> Mutant:
+    other = (otherwise,) if otherwise else ()
+    return Mutant(f"v2-{name}", what, tuple(clauses.split()), method, edits, kind="v2", otherwise=other)
 
 
 _SET_PROMPT_LEN = 'info["_omni_prompt_len"] = int(prompt_len)'
@@ -124,6 +132,7 @@ MODEL_RUNNER_V2: tuple[Mutant, ...] = (
         "forgot to leave batched rows out of the loop over rows",
         "ROUTE-1",
         Edit("batched_decode_indices.add(i)", "None"),
+        otherwise=(Edit("batched_indices.add(i)", "None"),),
     ),
     _defect(
         "mtp-never",
@@ -174,5 +183,59 @@ MODEL_RUNNER_V2: tuple[Mutant, ...] = (
         "ROUTE-4",
         Edit("embeds.index_copy_(0, batch_offsets, A)", "None"),
         method="_run_batched_mtp",
+    ),
+    _defect(
+        "batched-updates-dropped",
+        "forgot the updates that the batched hook returned",
+        "STATE-1",
+        Edit("for req_idx, updates in state_updates:\n    ...", "for req_idx, updates in ():\n    ..."),
+    ),
+    _defect(
+        "batched-updates-in-row-order",
+        "stored the batched hook's updates by row, in buffers that are ordered by slot",
+        "STATE-1 STATE-2",
+        Edit(
+            "for req_idx, updates in state_updates:\n    ...",
+            "for req_idx, updates in enumerate(updates for _, updates in state_updates):\n    ...",
+        ),
+    ),
+    _defect(
+        "prefill-update-dropped",
+        "stored no update of a prefill row",
+        "STATE-1",
+        Edit(
+            'mtp_inputs = updates.pop("mtp_inputs", None)',
+            'mtp_inputs = updates.pop("mtp_inputs", None)\nupdates = {} if _is_prefill else updates',
+        ),
+    ),
+    _defect(
+        "ids-not-written",
+        "left the token ids in place that a row was given",
+        "ROUTE-8",
+        Edit("input_ids[start : start + seg] = new_ids[:seg]", "pass"),
+    ),
+    _defect(
+        "output-key-ignored",
+        "kept the codes at codes.audio, whatever place the model names",
+        "ROUTE-4",
+        Edit('getattr(self.model, "mtp_output_key", None)', '("codes", "audio")'),
+        method="_run_batched_mtp",
+    ),
+    _defect(
+        "resident-codes-reversed",
+        "stored codes that stay on the device in reverse",
+        "ROUTE-4",
+        Edit(
+            "self.intermediate_buffer.update_gpu_tensor_rows(req_indices, audio_key, codes[:bsz])",
+            "self.intermediate_buffer.update_gpu_tensor_rows(req_indices[::-1], audio_key, codes[:bsz])",
+        ),
+        method="_run_batched_mtp",
+    ),
+    _defect(
+        "mtp-infos-reversed",
+        "handed MTP the mappings of its rows in reverse",
+        "ROUTE-4",
+        Edit('kwargs["req_infos"] = buffers', 'kwargs["req_infos"] = buffers[::-1]'),
+        method="_get_mtp_sampling_kwargs",
     ),
 )

@@ -24,6 +24,7 @@ import msgspec
 
 from spec_examples.real_model.run import Run
 from spec_examples.scenario import Scenario
+from spec_examples.targets import scratch
 from spec_examples.targets.target import WHOLE_V2_CLASS
 from spec_examples.targets.whole_v2.__main__ import interpret_kernels
 
@@ -206,13 +207,10 @@ def _run(experiment: Experiment | None) -> Run:
 
 
 def _remove_folders() -> None:
-    for module, name in (
-        ("spec_examples.targets.engine", "architecture_folders"),
-        ("spec_examples.real_model.tiny.checkpoint", "folders"),
-    ):
-        if module in sys.modules:
-            for folder in getattr(sys.modules[module], name)():
-                shutil.rmtree(folder, ignore_errors=True)
+    scratch.remove()
+    checkpoint = sys.modules.get("spec_examples.real_model.tiny.checkpoint")
+    for folder in checkpoint.folders() if checkpoint else ():
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 if __name__ == "__main__":

@@ -40,7 +40,8 @@ def main(arguments: list[str] | None = None) -> int:
             environment = session.environment(target)
             expected = tuple(known(environment.vllm_omni, target.runner, gate=True))
             while found.broken is None and time.monotonic() < until:
-                profile = Profile(EXAMPLES, seed, asynchronous=target.runner == "ar")
+                whole = target.runner == "ar"
+                profile = Profile(EXAMPLES, seed, asynchronous=whole, drafts=whole)
                 hunt(session, target, profile, expected, found)
                 _say(f"seed {seed}: {found.reached.steps} steps, {found.steps_a_second:.0f} a second\n")
                 seed += 1

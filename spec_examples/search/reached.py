@@ -39,6 +39,8 @@ KINDS = (
     "planted keys under a prefill row",
     "planted keys under a decode row",
     "asynchronous, its token not known to the scheduler",
+    "drafts, all of them accepted",
+    "drafts, some of them rejected",
 )
 """Rows that a story is about, and a few more."""
 
@@ -152,6 +154,9 @@ def _kinds(
     yield "planted keys under a prefill row", prefill and row.request in step.planted
     yield "planted keys under a decode row", not prefill and row.request in step.planted
     yield "asynchronous, its token not known to the scheduler", step.in_flight > 0 and len(row.tokens) < row.span
+    sampled = len(step.sampled.get(row.request, ()))
+    yield "drafts, all of them accepted", 0 < row.drafts < sampled
+    yield "drafts, some of them rejected", 0 < sampled <= row.drafts
 
 
 def _phase(row: ScheduledRow) -> str:

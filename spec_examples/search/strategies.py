@@ -7,10 +7,14 @@ enough for each one alone.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from hypothesis import strategies as st
 
 from spec_examples.scenario import Growth, Limits, Plant, Request, Scenario
+
+CYCLE = 4
+"""Tokens that a prompt repeats where drafts are to be found: what ``spec_examples.variants`` goes on with."""
 
 TALKERS = (
     "scalar",
@@ -21,6 +25,9 @@ TALKERS = (
     "batched-no-mtp",
 )
 """Either hook, with what the model writes over the phase keys, and without MTP."""
+
+REPEATING = ("spec_examples.variants:RepeatingScalarTalker", "spec_examples.variants:RepeatingBatchedTalker")
+"""Talkers whose text can be drafted by n-grams, where the prompt repeats ``CYCLE`` tokens too."""
 
 LONGEST_PROMPT, MOST_TOKENS = 10, 12
 ARRIVALS = (0, 0, 0, 0, 1, 2, 3, 5)
@@ -34,36 +41,48 @@ UNCUT = 128
 
 @st.composite
 def scenarios(
-    draw: st.DrawFn, talkers: Sequence[str] = TALKERS, asynchronous: bool = True, shortest_prompt: int = 1
+    draw: st.DrawFn,
+    talkers: Sequence[str] = TALKERS,
+    asynchronous: bool = True,
+    shortest_prompt: int = 1,
+    drafts: bool = True,
 ) -> Scenario:
-    """A scenario of up to four requests. ``asynchronous`` says whether steps may be made ahead."""
+    """A scenario of up to four requests.
+
+    ``asynchronous`` says whether steps may be made ahead, ``drafts`` whether tokens may be drafted and verified.
+    """
     block_size = draw(st.sampled_from((4, 2, 1, 16)))
     ahead = asynchronous and draw(st.integers(0, 7)) == 7
+    drafted = draw(st.sampled_from((1, 2, 3))) if drafts and not ahead and draw(st.integers(0, 7)) == 7 else 0
     requests = draw(_requests(block_size, shortest_prompt, not ahead))
+    if drafted:
+        requests = tuple(request if request.embeds else replace(request, cycle=CYCLE) for request in requests)
+        talkers = REPEATING
     chunked = draw(st.integers(0, 9)) < 9
     sequences = draw(st.sampled_from((4, 4, 3, 3, 2, 1)))
     limits = Limits(
-        budget=draw(st.integers(sequences, 9)) if chunked else UNCUT,
+        budget=draw(st.integers(sequences, 9 + 4 * drafted)) if chunked else UNCUT,
         sequences=sequences,
-        blocks=1 + _blocks(requests, block_size) + draw(st.sampled_from((0, 0, 1, 2, 6))),
+        blocks=1 + _blocks(requests, block_size, drafted) + draw(st.sampled_from((0, 0, 1, 2, 6))),
         block_size=block_size,
         chunked_prefill=chunked,
-        prefix_caching=draw(FLAG),
+        prefix_caching=draw(FLAG) and not drafted,  # vLLM-Omni 0.30.0 refuses both together
         long_prefill_threshold=draw(st.sampled_from((0, 0, 0, 1, 2, 3))) if chunked else 0,
         async_scheduling=ahead,
+        speculative_tokens=drafted,
     )
     return Scenario(
         draw(st.sampled_from(tuple(talkers))), requests=requests, limits=limits, planted=draw(_plants(requests))
     )
 
 
-def _blocks(requests: Sequence[Request], block_size: int) -> int:
-    """Blocks with which every request is served in the end.
+def _blocks(requests: Sequence[Request], block_size: int, drafted: int) -> int:
+    """Blocks with which every request is served in the end, ``drafted`` tokens beyond its own included.
 
     The largest has to fit. A request that waits for the rest of its prompt keeps its blocks meanwhile, so that with one
     of those all have to fit.
     """
-    each = [-(-request.most_tokens // block_size) for request in requests]
+    each = [-(-(request.most_tokens + drafted) // block_size) for request in requests]
     return sum(each) if any(request.grows for request in requests) else max(each)
 
 
@@ -83,7 +102,7 @@ def _request(
     prompt_len, max_tokens = draw(st.integers(shortest, LONGEST_PROMPT)), draw(st.integers(1, MOST_TOKENS))
     name, arrives = chr(ord("a") + place), draw(st.sampled_from(ARRIVALS))
     gone = [r for r in earlier if r.aborts is not None and not r.grows and _free(r.id, earlier, r)]
-    own = [r for r in earlier if not r.same_as and r.aborts is None and _free(r.id, earlier, r)]
+    own = [r for r in earlier if not (r.same_as or r.embeds) and r.aborts is None and _free(r.id, earlier, r)]
     shared: dict[str, str | int] = {}
     if draw(FLAG) and own:
         other = draw(st.sampled_from(own))
@@ -93,6 +112,8 @@ def _request(
     elif draw(FLAG) and gone and reuse:
         name, arrives = gone[-1].id, (gone[-1].aborts or 0) + draw(st.integers(0, 1))
     lives = draw(st.integers(1, 6)) if draw(st.integers(0, 4)) == 4 else None
+    if not shared and draw(st.integers(0, 23)) == 23:
+        return Request(prompt_len, max_tokens, name, arrives, None if lives is None else arrives + lives, embeds=True)
     return Request(
         prompt_len,
         max_tokens,
@@ -100,6 +121,7 @@ def _request(
         arrives,
         None if lives is None else arrives + lives,
         grows=draw(_growths(arrives, max_tokens)) if draw(st.integers(0, 5)) == 5 else (),
+        seed=draw(st.integers(0, 9)) if draw(st.integers(0, 5)) == 5 else None,
         **shared,  # type: ignore[arg-type]
     )
 

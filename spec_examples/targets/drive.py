@@ -21,7 +21,7 @@ from vllm.v1.request import RequestStatus
 from vllm_omni.core.sched.output import OmniNewRequestData
 
 from spec_examples.scenario import MAX_LEN, Growth, Request, Row, Scenario, Source
-from spec_examples.talker import HIDDEN, STUBS, token_id
+from spec_examples.talker import HIDDEN, MTP_SEED, STUBS, token_id
 from spec_examples.targets import engine
 from spec_examples.targets.engine import CannotRun, accepted
 from spec_examples.targets.recorder import recorded
@@ -76,13 +76,16 @@ def run(scenario: Scenario, runner_name: str) -> Trace:
             raise CannotRun(f"the runner could not be constructed: {_one_line(refused)}") from refused
         steps: list[Step] = []
         error: str | None = None
+        finished: tuple[str, ...] = ()
         drive: Drive = _scheduled_steps if scenario.requests else _forced_steps
         try:
             for number, asked in enumerate(drive(scenario, runner, scheduler)):
                 planted = _plant(scenario, runner, number)
                 step, result, error = _execute(runner, asked, planted)
+                finished = (*finished, *step.finished)
                 if step.rows:
-                    steps.append(step)
+                    steps.append(replace(step, finished=finished))
+                    finished = ()
                 if error:
                     break
                 asked.finish(result)
@@ -95,6 +98,8 @@ def run(scenario: Scenario, runner_name: str) -> Trace:
         scheduler=_scheduler_limits(scheduler),
         environment=environment(type(runner)),
         error=error,
+        error_in=runner.model.recording.raised_in if error else "",
+        codes_at=_path(_codes_keys(runner.model)[0]),
     )
 
 
@@ -216,6 +221,8 @@ def _execute(runner: Any, asked: Asked, planted: dict[str, dict[str, Value]]) ->
         resumed=asked.resumed,
         planted=planted,
         in_flight=asked.in_flight,
+        input_ids=recording.input_ids[:start],
+        finished=tuple(sorted(asked.output.finished_req_ids)),
     )
     return step, result, error
 
@@ -225,16 +232,24 @@ def _stored_codes(runner: Any, rows: dict[str, ScheduledRow]) -> dict[str, tuple
 
     A model may name the place; without a name it is ``codes.audio``, and ``code_predictor_codes`` in 0.18.0.
     """
-    declared = getattr(runner.model, "talker_mtp_output_key", getattr(runner.model, "mtp_output_key", None))
     codes = {}
     for request in rows:
         state = runner.model_intermediate_buffer.get(request) or {}
-        for key in (declared,) if declared else CODES_KEYS:
+        for key in _codes_keys(runner.model):
             value = _at(state, key)
             if isinstance(value, torch.Tensor):
                 codes[request] = tuple(int(c) for c in value.reshape(-1).tolist())
                 break
     return codes
+
+
+def _codes_keys(model: Any) -> tuple[str | tuple[str, ...], ...]:
+    declared = getattr(model, "talker_mtp_output_key", getattr(model, "mtp_output_key", None))
+    return (declared,) if declared else CODES_KEYS
+
+
+def _path(key: str | tuple[str, ...]) -> str:
+    return key if isinstance(key, str) else ".".join(key)
 
 
 def _at(state: Any, key: str | tuple[str, ...]) -> Any:
@@ -313,30 +328,33 @@ def _show(scheduler: Any, runner: Any, output: SchedulerOutput, result: Any) -> 
 def _engine_request(scenario: Scenario, slot: int, hasher: Any) -> EngineRequest:
     request = scenario.requests[slot]
     if request.grows:
-        return _resumable(request.id, _prompt_ids(scenario, slot), request.max_tokens, hasher)
+        return _resumable(request.id, _prompt_ids(scenario, slot), request.max_tokens, hasher, seed=request.seed)
     embeds = torch.ones(request.prompt_len, HIDDEN) if request.embeds else None
     return EngineRequest(
         request_id=request.id,
         prompt_token_ids=None if request.embeds else _prompt_ids(scenario, slot),
-        sampling_params=_sampling(request.max_tokens),
+        sampling_params=_sampling(request.max_tokens, request.seed),
         pooling_params=None,
         **accepted(EngineRequest.__init__, {"block_hasher": hasher, "prompt_embeds": embeds}),
     )
 
 
-def _resumable(request: str, ids: list[int], max_tokens: int, hasher: Any, more: bool = True) -> EngineRequest:
+def _resumable(
+    request: str, ids: list[int], max_tokens: int, hasher: Any, more: bool = True, seed: int | None = None
+) -> EngineRequest:
     """One part of a request whose prompt grows; the one after which no ``more`` comes has no tokens of its own."""
     return EngineRequest(
         request_id=request,
         prompt_token_ids=ids,
-        sampling_params=_sampling(max_tokens),
+        sampling_params=_sampling(max_tokens, seed),
         pooling_params=None,
         **accepted(EngineRequest.__init__, {"block_hasher": hasher, "resumable": more}),
     )
 
 
-def _sampling(max_tokens: int) -> SamplingParams:
-    return SamplingParams(max_tokens=max_tokens, temperature=0, ignore_eos=True)
+def _sampling(max_tokens: int, seed: int | None = None) -> SamplingParams:
+    extra = None if seed is None else {MTP_SEED: seed}
+    return SamplingParams(max_tokens=max_tokens, temperature=0, ignore_eos=True, extra_args=extra)
 
 
 def _prompt_ids(scenario: Scenario, slot: int) -> list[int]:
@@ -380,7 +398,8 @@ def _scheduled_rows(output: SchedulerOutput, scheduler: Any) -> dict[str, Schedu
         request, begin = scheduler.requests[name], computed[name]
         drafts = tuple((getattr(output, "scheduled_spec_decode_tokens", None) or {}).get(name, ()))
         known = tuple(request.all_token_ids[begin : begin + span - len(drafts)])
-        rows[name] = ScheduledRow(name, request.num_prompt_tokens, begin, span, 0, known + drafts, len(drafts))
+        seed = (request.sampling_params.extra_args or {}).get(MTP_SEED)
+        rows[name] = ScheduledRow(name, request.num_prompt_tokens, begin, span, 0, known + drafts, len(drafts), seed)
     return rows
 
 

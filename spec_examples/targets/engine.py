@@ -17,8 +17,6 @@ import importlib
 import inspect
 import json
 import os
-import tempfile
-from pathlib import Path
 from typing import Any
 
 os.environ.setdefault("VLLM_LOGGING_LEVEL", "ERROR")
@@ -48,7 +46,7 @@ from vllm_omni.model_executor.models import OmniModelRegistry
 
 from spec_examples.scenario import MAX_LEN, Limits
 from spec_examples.talker import HIDDEN, VOCAB
-from spec_examples.targets import stand_ins
+from spec_examples.targets import scratch, stand_ins
 
 RUNNERS = {
     "ar": ("vllm_omni.worker.gpu_ar_model_runner", "GPUARModelRunner"),
@@ -120,7 +118,8 @@ def _register(talker: type) -> tuple[str, str]:
     """The architecture name of ``talker`` and a folder with its ``config.json``, made once a process."""
     if talker not in _ARCHITECTURES:
         architecture = f"SpecTalker{len(_ARCHITECTURES)}"
-        folder = tempfile.mkdtemp(prefix="phase-contract-")
+        folder = scratch.folder() / architecture
+        folder.mkdir()
         config = {
             "architectures": [architecture],
             "model_type": "llama",
@@ -133,16 +132,11 @@ def _register(talker: type) -> tuple[str, str]:
             "max_position_embeddings": MAX_LEN,
             "torch_dtype": "float32",
         }
-        Path(folder, "config.json").write_text(json.dumps(config), encoding="utf-8")
+        (folder / "config.json").write_text(json.dumps(config), encoding="utf-8")
         for registry in (ModelRegistry, OmniModelRegistry):
             registry.register_model(architecture, talker)
-        _ARCHITECTURES[talker] = (architecture, folder)
+        _ARCHITECTURES[talker] = (architecture, str(folder))
     return _ARCHITECTURES[talker]
-
-
-def architecture_folders() -> list[str]:
-    """Temporary folders made so far; the process removes them when it ends."""
-    return [folder for _, folder in _ARCHITECTURES.values()]
 
 
 def build_config(talker: type, limits: Limits, *, prompt_embeds: bool = False) -> VllmConfig:
@@ -217,10 +211,7 @@ def _ensure_distributed() -> None:
     """One process, one rank; vLLM asks for its groups even then."""
     global _DISTRIBUTED
     if not _DISTRIBUTED:
-        handle, store = tempfile.mkstemp(prefix="phase-contract-")
-        os.close(handle)
-        os.unlink(store)
-        init_distributed_environment(1, 0, f"file://{store}", 0, "gloo")
+        init_distributed_environment(1, 0, f"file://{scratch.folder()}/store", 0, "gloo")
         ensure_model_parallel_initialized(1, 1)
         _DISTRIBUTED = True
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import zlib
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
@@ -10,11 +12,22 @@ import torch
 
 from spec_examples.trace import PHASE_KEYS, Embedding, HookCall, HookRow, MtpRow, Value
 
+MTP_INPUTS = "mtp_inputs"
+"""Where a hook puts what it offers to MTP; the runner takes it out again, so it is not state."""
+
+LONGEST_FINGERPRINT = 100
+"""Characters; a longer value is known by its beginning and a checksum."""
+
 
 class Recording:
-    """What one step has shown so far; ``clear`` starts the next step."""
+    """What one step has shown so far; ``clear`` starts the next step.
+
+    ``written`` are the paths at which any update of the talker has put something into a request's state: only those
+    are looked up in what comes back. ``raised_in`` is the talker's own hook that raised, if one did.
+    """
 
     def __init__(self) -> None:
+        self.written: set[str] = set()
         self.clear()
 
     def clear(self) -> None:
@@ -22,7 +35,28 @@ class Recording:
         self.hooks: list[HookCall] = []
         self.mtp: list[tuple[MtpRow, ...]] = []
         self.forward: tuple[Embedding, ...] = ()
+        self.input_ids: tuple[int, ...] = ()
         self.positions: tuple[int, ...] = ()
+        self.raised_in = ""
+
+    @contextmanager
+    def calling(self, hook: str) -> Iterator[None]:
+        """Note that it was the talker's own ``hook`` that raised."""
+        try:
+            yield
+        except Exception:
+            self.raised_in = self.raised_in or hook
+            raise
+
+    def came_back(self, info: Mapping[str, Any]) -> dict[str, str]:
+        """What of an earlier update stands in the keywords of a call."""
+        return {path: value for path, value in _state(info).items() if path in self.written}
+
+    def went_out(self, update: Any) -> dict[str, str]:
+        """What an update has for the request's state."""
+        found = _state(update) if isinstance(update, Mapping) else {}
+        self.written |= found.keys()
+        return found
 
 
 def recorded(talker: type) -> type:
@@ -37,6 +71,7 @@ def recorded(talker: type) -> type:
         "preprocess_decode_batch_mrv2": _preprocess_decode_batch,
         "preprocess_batch": _preprocess_batch,
         "preprocess_batch_mrv2": _preprocess_batch_v2,
+        "postprocess": _postprocess,
         "talker_mtp": _talker_mtp,
         "mtp": _talker_mtp,
         "forward": _forward,
@@ -57,55 +92,111 @@ def _recording_init(talker: type) -> Any:
 
 def _preprocess(hook: Any) -> Any:
     def preprocess(self: Any, input_ids: Any, input_embeds: Any = None, **info: Any) -> Any:
-        ids = _ids(input_ids)
-        result = hook(self, input_ids=input_ids, input_embeds=input_embeds, **info)
-        update = result[2] if isinstance(result, tuple) and len(result) > 2 else None
-        update = update if isinstance(update, Mapping) else {}
-        hidden, text = (*(update.get("mtp_inputs") or ()), None, None)[:2]
+        recording: Recording = self.recording
         row = HookRow(
             request=_request(info),
-            input_ids=ids,
+            input_ids=_ids(input_ids),
             fields=_phase(info),
             keywords=tuple(sorted(info)),
-            embeds=_rows(result[1]) if isinstance(result, tuple) and len(result) > 1 else (),
-            hidden=_first(hidden),
-            text=_first(text),
-            planted=_phase(update),
+            embeds=(),
+            given=recording.came_back(info),
+            raised=True,
         )
-        self.recording.hooks.append(HookCall("preprocess", (row,)))
+        try:
+            with recording.calling("preprocess"):
+                result = hook(self, input_ids=input_ids, input_embeds=input_embeds, **info)
+            row = _returned(row, recording, *_three(result))
+        finally:
+            recording.hooks.append(HookCall("preprocess", (row,)))
         return result
 
     return preprocess
 
 
+def _three(result: Any) -> tuple[Any, Any, Any]:
+    """Ids, embeddings and update; ``None`` for what the hook did not return."""
+    parts = [*result[:3]] if isinstance(result, tuple) else []
+    ids, embeds, update = parts + [None] * (3 - len(parts))
+    return ids, embeds, update
+
+
+def _returned(row: HookRow, recording: Recording, ids: Any, embeds: Any, update: Any) -> HookRow:
+    """A row of ``preprocess`` with what the hook returned for it."""
+    update = update if isinstance(update, Mapping) else {}
+    hidden, text = (*(update.get(MTP_INPUTS) or ()), None, None)[:2]
+    return replace(
+        row,
+        embeds=_rows(embeds),
+        hidden=_first(hidden),
+        text=_first(text),
+        planted=_phase(update),
+        update=recording.went_out(update),
+        returned_ids=_ids(ids) if isinstance(ids, torch.Tensor) else (),
+        raised=False,
+    )
+
+
 def _preprocess_decode_batch(hook: Any) -> Any:
     def preprocess_decode_batch(self: Any, input_ids: Any, req_infos: Any, **rest: Any) -> Any:
+        recording: Recording = self.recording
         ids = _ids(input_ids)
-        before = [(_request(info), _phase(info), tuple(sorted(info))) for info in req_infos]
-        result = hook(self, input_ids=input_ids, req_infos=req_infos, **rest)
-        embeds = _rows(result[1])
-        hidden, text = (_rows(result[2]), _rows(result[3])) if len(result) >= 5 else ((), ())
-        updates = result[-1]
-        rows = []
-        for i, (request, fields, keywords) in enumerate(before):
-            overwritten = {k: v for k, v in _phase(req_infos[i]).items() if v != fields.get(k)}
-            update = updates[i] if i < len(updates) and isinstance(updates[i], Mapping) else {}
-            rows.append(
-                HookRow(
-                    request=request,
-                    input_ids=ids[i : i + 1],
-                    fields=fields,
-                    keywords=keywords,
-                    embeds=embeds[i : i + 1],
-                    hidden=hidden[i] if i < len(hidden) else None,
-                    text=text[i] if i < len(text) else None,
-                    planted={**overwritten, **_phase(update)},
-                )
+        rows = [
+            HookRow(
+                request=_request(info),
+                input_ids=ids[i : i + 1],
+                fields=_phase(info),
+                keywords=tuple(sorted(info)),
+                embeds=(),
+                given=recording.came_back(info),
+                raised=True,
             )
-        self.recording.hooks.append(HookCall("preprocess_decode_batch", tuple(rows)))
+            for i, info in enumerate(req_infos)
+        ]
+        try:
+            with recording.calling("preprocess_decode_batch"):
+                result = hook(self, input_ids=input_ids, req_infos=req_infos, **rest)
+            rows = _returned_batch(rows, recording, result, req_infos)
+        finally:
+            recording.hooks.append(HookCall("preprocess_decode_batch", tuple(rows)))
         return result
 
     return preprocess_decode_batch
+
+
+def _returned_batch(rows: list[HookRow], recording: Recording, result: Any, infos: Any) -> list[HookRow]:
+    """The rows of ``preprocess_decode_batch`` with what it returned, and with what it wrote into ``infos``."""
+    ids, embeds = _ids(result[0]), _rows(result[1])
+    hidden, text = (_rows(result[2]), _rows(result[3])) if len(result) >= 5 else ((), ())
+    updates = result[-1]
+    found = []
+    for i, row in enumerate(rows):
+        update = updates[i] if i < len(updates) and isinstance(updates[i], Mapping) else {}
+        overwritten = {key: value for key, value in _phase(infos[i]).items() if value != row.fields.get(key)}
+        found.append(
+            replace(
+                row,
+                embeds=embeds[i : i + 1],
+                hidden=hidden[i] if i < len(hidden) else None,
+                text=text[i] if i < len(text) else None,
+                planted={**overwritten, **_phase(update)},
+                update=recording.went_out(update),
+                returned_ids=ids[i : i + 1],
+                raised=False,
+            )
+        )
+    return found
+
+
+def _postprocess(hook: Any) -> Any:
+    def postprocess(self: Any, *given: Any, **info: Any) -> Any:
+        with self.recording.calling("postprocess"):
+            update = hook(self, *given, **info)
+        back, out = self.recording.came_back(info), self.recording.went_out(update)
+        row = HookRow(_request(info), (), {}, tuple(sorted(info)), (), given=back, update=out)
+        self.recording.hooks.append(HookCall("postprocess", (row,)))
+        return update
+
+    return postprocess
 
 
 def _preprocess_batch(hook: Any) -> Any:
@@ -152,14 +243,33 @@ def _laid_out(row: HookRow, i: int, filled: bool, ids: tuple[int, ...], layout: 
 def _talker_mtp(hook: Any) -> Any:
     def talker_mtp(self: Any, input_ids: Any, embeds: Any, hidden: Any, text: Any, **options: Any) -> Any:
         given = (_ids(input_ids), _rows(embeds), _rows(hidden), _rows(text))
-        returned, codes = hook(self, input_ids, embeds, hidden, text, **options)
+        named = [_named(options, i) for i in range(len(given[0]))]
+        infos = options.get("req_infos") or ()
+        states = [self.recording.came_back(infos[i]) if i < len(infos) else {} for i in range(len(given[0]))]
+        seeds = [_seed(options, i) for i in range(len(given[0]))]
+        with self.recording.calling("talker_mtp"):
+            returned, codes = hook(self, input_ids, embeds, hidden, text, **options)
         out = _rows(returned)
         code_rows = [_ids(row) for row in codes] if isinstance(codes, torch.Tensor) else [()] * len(out)
-        rows = zip(*given, out, code_rows, strict=True)
+        rows = zip(*given, out, code_rows, named, states, seeds, strict=True)
         self.recording.mtp.append(tuple(MtpRow(*row) for row in rows))
         return returned, codes
 
     return talker_mtp
+
+
+def _named(options: Mapping[str, Any], i: int) -> tuple[str, ...]:
+    """The requests that row ``i`` of ``req_ids`` and of ``req_infos`` name; beyond their end they name none."""
+    ids, infos = options.get("req_ids") or (), options.get("req_infos") or ()
+    of_infos = _request(infos[i]) if i < len(infos) else None
+    return tuple(str(name) for name in (ids[i] if i < len(ids) else None, of_infos) if name is not None)
+
+
+def _seed(options: Mapping[str, Any], i: int) -> int | None:
+    """The seed of the generator for row ``i``: one for the only row, or a list with one, or none, a row."""
+    several = options.get("generators")
+    one = several[i] if several is not None and i < len(several) else options.get("generator")
+    return one.initial_seed() if isinstance(one, torch.Generator) else None
 
 
 def _forward(forward: Any) -> Any:
@@ -173,14 +283,16 @@ def _forward(forward: Any) -> Any:
     ) -> Any:
         self.recording.forward = _rows(inputs_embeds)
         self.recording.positions = _ids(positions) if positions is not None else ()
-        return forward(
-            self,
-            input_ids=input_ids,
-            positions=positions,
-            intermediate_tensors=intermediate_tensors,
-            inputs_embeds=inputs_embeds,
-            **rest,
-        )
+        self.recording.input_ids = _ids(input_ids) if input_ids is not None else ()
+        with self.recording.calling("forward"):
+            return forward(
+                self,
+                input_ids=input_ids,
+                positions=positions,
+                intermediate_tensors=intermediate_tensors,
+                inputs_embeds=inputs_embeds,
+                **rest,
+            )
 
     return recorded_forward
 
@@ -193,6 +305,33 @@ def _request(info: Mapping[str, Any]) -> str | None:
 
 def _phase(info: Mapping[str, Any]) -> dict[str, Value]:
     return {key: Value.of(info[key]) for key in PHASE_KEYS if key in info}
+
+
+def _state(values: Mapping[Any, Any]) -> dict[str, str]:
+    """Each value by its path, in the words of ``_fingerprint``: nested mappings opened, what is no state left out."""
+    found: dict[str, str] = {}
+    for key, value in values.items():
+        if key == MTP_INPUTS or key in PHASE_KEYS:
+            continue
+        if isinstance(value, Mapping):
+            found |= {f"{key}.{path}": inner for path, inner in _state(value).items()}
+        else:
+            found[".".join(key) if isinstance(key, tuple) else str(key)] = _fingerprint(value)
+    return found
+
+
+def _fingerprint(value: Any) -> str:
+    """A value in a few words with its exact type: equal values have equal ones."""
+    name = type(value).__name__
+    if value is None or isinstance(value, (bool, int, float, str)):
+        words = f"{name} {value!r}"
+    elif isinstance(value, torch.Tensor):
+        words = f"{name} {str(value.dtype).removeprefix('torch.')} {value.detach().cpu().tolist()}"
+    elif isinstance(value, (list, tuple)):
+        words = f"{name} [{', '.join(map(_fingerprint, value))}]"
+    else:
+        return name
+    return words if len(words) <= LONGEST_FINGERPRINT else f"{words[:40]}… {zlib.crc32(words.encode()):08x}"
 
 
 def _ids(tensor: Any) -> tuple[int, ...]:

@@ -32,13 +32,18 @@ HARNESS = (
     "targets/engine.py",
     "targets/model_runner_v2.py",
     "targets/recorder.py",
+    "targets/scratch.py",
     "targets/stand_ins.py",
     "targets/worker.py",
+    "variants.py",
 )
 """The files that a trace depends on, besides the packages and the scenario."""
 
 HARNESS_OF_WHOLE_V2 = ("targets/whole_v2/__main__.py", "targets/whole_v2/runner.py")
 """Those that a trace of the whole Model Runner V2 depends on as well."""
+
+OUR_TALKERS = ("spec_examples.talker:", "spec_examples.variants:")
+"""Modules of talkers that are among these files."""
 
 
 class Session:
@@ -254,7 +259,7 @@ def is_ours(talker: str | Source) -> bool:
 
 
 def _is_the_stub(talker: str | Source) -> bool:
-    return talker in STUB_TALKERS or (isinstance(talker, str) and talker.startswith("spec_examples.talker:"))
+    return talker in STUB_TALKERS or (isinstance(talker, str) and talker.startswith(OUR_TALKERS))
 
 
 def shipped_trace(scenario: Scenario, target: Target) -> Trace | None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import importlib.util
+import inspect
 import sys
 from collections.abc import Callable
 from functools import cache
@@ -45,6 +46,9 @@ def for_kv_groups() -> None:
         return
     from vllm.v1.worker.block_table import BlockTable
 
+    if "query_start_loc" not in inspect.signature(BlockTable.compute_slot_mapping).parameters:
+        return  # vLLM 0.18.0 computes it with numpy
+
     def compute_slot_mapping(
         self: Any, num_reqs: int, query_start_loc: torch.Tensor, positions: torch.Tensor, *_: Any
     ) -> None:
@@ -63,11 +67,16 @@ def for_speculation() -> None:
     """What drafting by n-grams and verifying drafts needs on a CPU.
 
     numba compiles vLLM's n-gram search, which is plain Python without it. ``CPUModelRunner`` puts its own kernels under
-    names that vLLM's rejection sampler no longer calls in 0.30.0; they are set where it does.
+    names that vLLM's rejection sampler no longer calls in 0.30.0; they are set where it does. A release whose compiled
+    parts were left out verifies drafts in plain PyTorch.
     """
     if importlib.util.find_spec("numba") is None:
         sys.modules["numba"] = _numba()
     import vllm.v1.sample.rejection_sampler as sampler
+
+    if not hasattr(torch.ops._C, "rejection_greedy_sample_kernel_impl"):
+        sampler.rejection_sample = verify_greedily
+        return
 
     with contextlib.suppress(ImportError):
         import vllm.utils.cpu_triton_utils as kernels
@@ -75,6 +84,33 @@ def for_speculation() -> None:
         for called, kernel in REJECTION_KERNELS.items():
             if hasattr(sampler, called) and hasattr(kernels, kernel):
                 getattr(sampler, called).kernel = getattr(kernels, kernel)
+
+
+def verify_greedily(
+    draft_token_ids: torch.Tensor,
+    num_draft_tokens: list[int],
+    max_spec_len: int,
+    cu_num_draft_tokens: torch.Tensor,
+    draft_probs: torch.Tensor | None,
+    target_logits: torch.Tensor,
+    bonus_token_ids: torch.Tensor,
+    *_: Any,
+    **__: Any,
+) -> torch.Tensor:
+    """What each request keeps of its drafts, int32 ``[requests, max_spec_len + 1]``, with -1 behind it.
+
+    The rule of ``rejection_sample`` where all sampling is greedy: drafts are kept up to the first that is not the
+    likeliest token, which stands in its place; behind drafts that were all kept comes the bonus token.
+    """
+    kept = torch.full((len(num_draft_tokens), max_spec_len + 1), -1, dtype=torch.int32)
+    likeliest, end = target_logits.argmax(dim=-1), 0
+    for request, drafts in enumerate(num_draft_tokens):
+        begin, end = end, end + drafts
+        agree = (draft_token_ids[begin:end] == likeliest[begin:end]).long().cumprod(0)
+        count = int(agree.sum())
+        tokens = torch.cat([likeliest[begin:end], bonus_token_ids[request]])
+        kept[request, : count + 1] = tokens[: count + 1]
+    return kept
 
 
 REJECTION_KERNELS = {

@@ -10,14 +10,17 @@ from __future__ import annotations
 
 import argparse
 import atexit
+import gc
 import importlib
 import json
 import os
-import shutil
 import sys
+import threading
+import time
 from pathlib import Path
 from typing import Any, TextIO
 
+from spec_examples.targets import scratch
 from spec_examples.targets.bounds import Bounds, limit_this_process
 
 
@@ -31,6 +34,8 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--file-mib", type=int, default=Bounds.file_mib, help="how long a file that it writes may be")
     options = parser.parse_args(arguments)
     limit_this_process(options.memory_mib, options.file_mib)
+    end_with_parent()
+    scratch.remove_left_behind()
     questions, answers = _claim_standard_streams()
     status = 0
     asked = False
@@ -54,8 +59,25 @@ def main(arguments: list[str] | None = None) -> None:
         sys.stdout.flush()
         sys.stderr.flush()
         atexit._run_exitfuncs()
-        _remove_temporary_folders()
+        scratch.remove()
         os._exit(status)
+
+
+def end_with_parent() -> None:
+    """End within a second of the process that started this one, however that one ended.
+
+    A thread that looks, rather than the kernel's signal on a parent's death: that one comes when the thread ends that
+    started this process, which need not be the end of its process.
+    """
+    parent = os.getppid()
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(0.5)
+        scratch.remove()
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
 
 
 def _claim_standard_streams() -> tuple[TextIO, TextIO]:
@@ -94,6 +116,8 @@ def _prepare(options: argparse.Namespace) -> None:
         importlib.import_module("spec_examples.targets.drive")
     except ImportError as error:
         raise TargetUnavailable(f"the runner does not import: {error}") from error
+    gc.collect()
+    gc.freeze()  # vLLM's loader collects for every model; what was imported stays, and is not looked through again
 
 
 def _control(runner: str) -> dict[str, Any]:
@@ -157,12 +181,6 @@ def _serve(questions: TextIO, answers: TextIO) -> None:
 def _out_of_memory(error: str | None) -> bool:
     """Python's error, or that of torch's allocator for a CPU."""
     return error is not None and (error.startswith("MemoryError") or "can't allocate memory" in error)
-
-
-def _remove_temporary_folders() -> None:
-    engine = sys.modules.get("spec_examples.targets.engine")
-    for folder in engine.architecture_folders() if engine else ():
-        shutil.rmtree(folder, ignore_errors=True)
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@ Each way to break the contract overrides one small method, so a defect reads lik
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 from spec_examples.trace import (
@@ -47,6 +48,8 @@ class Runner:
         self.steps: list[Step] = []
         self.state: dict[str, dict[str, Any]] = {}
         self.codes: dict[str, tuple[int, ...]] = {}
+        self.stored: dict[str, dict[str, str]] = {}
+        self.calls: Counter[str] = Counter()
 
     def run(self, steps: tuple[tuple[Row, ...], ...] = STORY) -> Trace:
         for step in steps:
@@ -102,6 +105,18 @@ class Runner:
     def store(self, row: ScheduledRow, codes: tuple[int, ...]) -> None:
         self.codes[row.request] = codes
 
+    def keep(self, row: ScheduledRow, update: dict[str, str]) -> None:
+        """Store what a hook returned for the state of its request."""
+        self.stored.setdefault(row.request, {}).update(update)
+
+    def give(self, row: ScheduledRow) -> dict[str, str]:
+        """The state that comes with a hook call."""
+        return dict(self.stored.get(row.request, {}))
+
+    def write_ids(self, ids: list[int], row: ScheduledRow, returned: tuple[int, ...]) -> None:
+        """Put the ids that a hook returned where ``forward`` finds them."""
+        ids[row.start : row.start + row.span] = returned
+
     def finish(self, forward: list[Embedding], hooked: dict[str, HookRow]) -> None:
         """After all: the last chance to touch what reaches forward, or the codes."""
 
@@ -117,6 +132,10 @@ class Runner:
         planted = {PROMPT_LEN: 999, NUM_COMPUTED: 777, IS_PREFILL: not source.computed < source.prompt_len}
         planted = planted if self.planting else {}
         self.state[row.request] = planted
+        self.calls[source.request] += 1
+        update = {"noted": f"int {self.calls[source.request]}", "last.by": f"str {source.request}"}
+        given = self.give(row)
+        self.keep(row, update)
         return HookRow(
             request=source.request,
             input_ids=row.tokens,
@@ -126,6 +145,9 @@ class Runner:
             hidden=self.embedding(3.0),
             text=self.embedding(4.0),
             planted={key: Value.of(value) for key, value in planted.items()},
+            given=given,
+            update=update,
+            returned_ids=tuple(token + 5000 for token in row.tokens),
         )
 
     def run_step(self) -> Step:
@@ -144,13 +166,17 @@ class Runner:
         for row in rows:
             if row.request in hooked:
                 forward[row.start : row.start + row.span] = hooked[row.request].embeds
+        ids = [0] * len(forward)
+        for row in rows:
+            if row.request in hooked:
+                self.write_ids(ids, row, hooked[row.request].returned_ids)
         mtp = self.run_mtp(forward, hooked)
         self.finish(forward, hooked)
-        return Step(rows, tuple(calls), mtp, tuple(forward), codes=dict(self.codes))
+        return Step(rows, tuple(calls), mtp, tuple(forward), codes=dict(self.codes), input_ids=tuple(ids))
 
     def run_mtp(self, forward: list[Embedding], hooked: dict[str, HookRow]) -> tuple[tuple[MtpRow, ...], ...]:
         given = [
-            (row, (hook.input_ids[0], hook.embeds[-1], hook.hidden, hook.text))
+            (row, (hook.returned_ids[0], hook.embeds[-1], hook.hidden, hook.text))
             for row in self.step
             if (hook := hooked.get(row.request)) and self.takes_mtp(row)
         ]

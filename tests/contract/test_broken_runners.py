@@ -415,8 +415,64 @@ class NothingAtForward(Runner):
         forward.clear()
 
 
+# STATE-1, STATE-2 and ROUTE-8: what a model stores, and the ids that it returns
+
+
+class UpdatesDropped(Runner):
+    def keep(self, row, update):
+        pass
+
+
+class UpdateOfTheFirstStepKept(Runner):
+    def keep(self, row, update):
+        if row.request not in self.stored:
+            super().keep(row, update)
+
+
+class UpdateStoredForTheNeighbour(Runner):
+    """A prefill row's update goes to the first row of the step."""
+
+    def keep(self, row, update):
+        super().keep(self.step[0] if row.computed < row.prompt_len else row, update)
+
+
+class ListExtended(Runner):
+    def keep(self, row, update):
+        before = self.stored.get(row.request, {}).get("noted", "")
+        super().keep(row, {**update, "noted": f"{before} {update['noted']}"})
+
+
+class StateForEveryone(Runner):
+    """A mapping of defaults is filled where a copy was meant: what a request never wrote comes with its first call."""
+
+    def give(self, row):
+        return {**self.stored.get("defaults", {}), **super().give(row)}
+
+    def keep(self, row, update):
+        super().keep(row, update)
+        self.stored["defaults"] = dict(update)
+
+
+class IdsNotWritten(Runner):
+    def write_ids(self, ids, row, returned):
+        ids[row.start : row.start + row.span] = row.tokens
+
+
+class IdsOfPrefillNotWritten(Runner):
+    def write_ids(self, ids, row, returned):
+        if row.computed >= row.prompt_len:
+            super().write_ids(ids, row, returned)
+
+
+class IdsAtRowNumber(Runner):
+    def write_ids(self, ids, row, returned):
+        at = self.step.index(row)
+        ids[at : at + row.span] = returned
+
+
 BOTH = ("scalar", "batched")
 NUMBERS = {"FIELD-4", "FIELD-5", "FIELD-6"}
+STATE = {"STATE-1", "STATE-2"}
 FIELDS = {"FIELD-1", "FIELD-2", "FIELD-3", "FIELD-4", "FIELD-5", "FIELD-6"}
 
 BREAKAGES: list[tuple[type[Runner], tuple[str, ...], set[str]]] = [
@@ -478,9 +534,17 @@ BREAKAGES: list[tuple[type[Runner], tuple[str, ...], set[str]]] = [
     (PromptShifted, BOTH, {"ROUTE-3"}),
     (PromptOfTheNeighbour, BOTH, {"ROUTE-3"}),
     (NothingAtForward, BOTH, {"ROUTE-3", "ROUTE-4", "ROUTE-5"}),
+    (UpdatesDropped, RUNNERS, {"STATE-1"}),
+    (UpdateOfTheFirstStepKept, RUNNERS, {"STATE-1"}),
+    (UpdateStoredForTheNeighbour, RUNNERS, STATE),
+    (ListExtended, RUNNERS, {"STATE-1"}),
+    (StateForEveryone, RUNNERS, {"STATE-2"}),
+    (IdsNotWritten, RUNNERS, {"ROUTE-8"}),
+    (IdsOfPrefillNotWritten, RUNNERS, {"ROUTE-8"}),
+    (IdsAtRowNumber, RUNNERS, {"ROUTE-8"}),
     # What a hook is told of another row, it returns for that row: the result stands at the wrong one.
-    (EntriesReversed, ("batched",), {"FIELD-5", "HOOK-2", "ROUTE-4"}),
-    (ReversedRequests, ("scalar",), {"FIELD-5", "ROUTE-2", "ROUTE-3", "ROUTE-4", "ROUTE-5"}),
+    (EntriesReversed, ("batched",), {"FIELD-5", "HOOK-2", *STATE, "ROUTE-4", "ROUTE-8"}),
+    (ReversedRequests, ("scalar",), {"FIELD-5", *STATE, "ROUTE-2", "ROUTE-3", "ROUTE-4", "ROUTE-5", "ROUTE-8"}),
 ]
 
 PLANTED: list[tuple[type[Runner], tuple[str, ...], set[str]]] = [

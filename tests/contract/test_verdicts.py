@@ -20,7 +20,7 @@ from spec_examples.contract import (
     route_form,
     took_mtp,
 )
-from spec_examples.trace import HookCall, MtpRow, ScheduledRow, Step, Trace, Value
+from spec_examples.trace import PROMPT_LEN, HookCall, MtpRow, ScheduledRow, Step, Trace, Value
 
 SPLIT = STORY[:3]
 
@@ -201,6 +201,35 @@ def test_what_did_cross_in_the_step_that_raised_is_judged():
     assert {each.clause for each in judge(trace) if each.outcome == "failed"} == {"ROUTE-2", "ROUTE-3"}
 
 
+# What a scenario puts into intermediate state is planted, whoever reads it there
+
+
+class ScenarioPlants(Runner):
+    """Before its third step somebody wrote a prompt length of 99 into the state of a; a runner may believe it."""
+
+    believes = False
+
+    def fields(self, row):
+        found = super().fields(row)
+        return {**found, PROMPT_LEN: 99} if self.believes and row.request == "a" and len(self.steps) == 2 else found
+
+    def run_step(self):
+        step = super().run_step()
+        planted = {"a": {PROMPT_LEN: Value.of(99)}} if len(self.steps) == 2 else {}
+        return replace(step, planted=planted)
+
+
+class PlantedByTheScenarioWins(ScenarioPlants):
+    believes = True
+
+
+def test_what_a_scenario_planted_may_not_arrive():
+    assert verdict(ScenarioPlants().run(), "FIELD-4").outcome == "passed"
+    believed = verdict(PlantedByTheScenarioWins().run(), "FIELD-4")
+    assert (believed.outcome, believed.step, believed.request) == ("failed", 3, "a")
+    assert "99 arrived, which was planted before step 3" in believed.message
+
+
 # A model whose rows are equal proves nothing against the runner
 
 
@@ -217,7 +246,8 @@ def test_equal_rows_are_innocent():
             for call in step.hooks
         )
         mtp = tuple(
-            tuple(MtpRow(0, ones, ones, ones, (-7.0, -7.0), row.codes) for row in reversed(call)) for call in step.mtp
+            tuple(MtpRow(row.input_id, ones, ones, ones, (-7.0, -7.0), row.codes) for row in reversed(call))
+            for call in step.mtp
         )
         returned = {row.returned for call in step.mtp for row in call}
         forward = tuple((-7.0, -7.0) if value in returned else ones for value in step.forward)

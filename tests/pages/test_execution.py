@@ -87,6 +87,18 @@ def test_a_hook_that_raises_is_red_and_says_where(execute):
     assert "KeyError: 'thinker'" in result.message
 
 
+def test_a_hook_that_raises_by_itself_is_the_talkers_error_and_breaks_no_clause(execute):
+    code = (
+        "from spec_examples.talker import ScalarTalker\n\n\nclass Own(ScalarTalker):\n"
+        "    def preprocess(self, input_ids, input_embeds, **info):\n        raise ZeroDivisionError('its own')\n"
+    )
+    text = block(code, title="own.py") + block(RUN + 'run(Row(5, 4, 1), talker="own.py:Own")')
+    *_, result = execute(text)
+    assert (result.outcome, result.clauses) == ("failed", ())
+    assert "the talker's own preprocess raised ZeroDivisionError: its own (own.py:6)" in result.detail
+    assert "ROUTE-1" not in result.detail
+
+
 def test_a_talker_shown_on_the_page_reaches_the_runner(execute):
     shown = (
         "from spec_examples.talker import ScalarTalker\n\n\nclass Sevens(ScalarTalker):\n"

@@ -58,6 +58,8 @@ def test_the_fixed_profile_reaches_what_the_contract_is_about(found):
         "starts at cached progress, one token left",
         "replayed decode of several tokens",
         "prefill again after the prompt grew",
+        "drafts, all of them accepted",
+        "drafts, some of them rejected",
     }
     assert found.reached.preempted > 0
 
@@ -97,7 +99,7 @@ EVERYTHING = Scenario(
         Request(9, 2, cycle=4),
         Request(12, 3, arrives=2, aborts=5, same_as="a", same_tokens=8),
         Request(5, 3, "again", grows=(Growth(6, 4, 3), Growth(1, 8, 3))),
-        Request(2, 1, embeds=True),
+        Request(2, 1, embeds=True, seed=7),
     ),
     limits=Limits(5, 2, 33, 2, False, True, 3, True, 2),
     planted=(Plant("a", 1, 3, 4, True), Plant("again", 2)),

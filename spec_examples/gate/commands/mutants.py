@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import difflib
 import json
 from collections.abc import Sequence
 from typing import TextIO
@@ -94,8 +95,10 @@ def _chosen(names: Sequence[str], target: Target) -> tuple[Mutant, ...]:
     own = mutants_of(target.runner)
     for name in names:
         if name not in MUTANTS:
+            names = [mutant.name for mutant in own]
+            near = difflib.get_close_matches(name, names, n=3, cutoff=0.3) or names[:3]
             raise Stop(
-                NOT_ASKED, f"no defect is called {name!r}; those of this runner are: {', '.join(m.name for m in own)}"
+                NOT_ASKED, f"no defect is called {name!r}; this runner has {len(names)}, among them {', '.join(near)}"
             )
         if MUTANTS[name] not in own:
             other = "v2" if MUTANTS[name].kind == "v2" else "ar"

@@ -1,0 +1,244 @@
+"""Defects of the shared runner in what it keeps for a model, and in what a model may declare or return."""
+
+from __future__ import annotations
+
+from spec_examples.mutants.mutant import Mutant
+from spec_examples.mutants.shared_runner import defect, kept
+
+_STORE = "for req_id_b, update_dict_b in zip(req_ids_b, updates, strict=True):\n    ...\ndecode_batch_items.clear()"
+_OUTPUT_KEY = 'getattr(self.model, "talker_mtp_output_key", ("codes", "audio"))'
+
+STORED: tuple[Mutant, ...] = (
+    defect(
+        "updates-dropped-without-mtp",
+        "stored the batched hook's updates where there is MTP, and forgot them where there is none",
+        "STATE-1 ROUTE-6",
+        (_STORE, "decode_batch_items.clear()"),
+        since="0.30.0",
+    ),
+    defect(
+        "prefill-update-under-first-row",
+        "stored the update of a prefill row under the first request of the step",
+        "STATE-1 STATE-2",
+        (
+            "A(req_id, update_dict)",
+            "A(self.input_batch.req_ids[0] if is_prefill else req_id, update_dict)",
+        ),
+    ),
+    defect(
+        "tail-update-dropped",
+        "stored no update of a one-token prefill row, as if MTP were to do so",
+        "STATE-1",
+        (
+            "A(req_id, update_dict)",
+            "None if is_prefill and span_len == 1 else A(req_id, update_dict)",
+        ),
+    ),
+    defect(
+        "long-decode-update-dropped",
+        "stored no update of a decode row with a longer span",
+        "STATE-1",
+        (
+            "A(req_id, update_dict)",
+            "None if span_len > 1 and not is_prefill else A(req_id, update_dict)",
+        ),
+    ),
+    defect(
+        "state-dropped-on-pause",
+        "dropped the state of a request that has no row in a step",
+        "STATE-1",
+        (
+            "for req_id in unscheduled_req_ids:\n    self.input_batch.remove_request(req_id)",
+            "for req_id in unscheduled_req_ids:\n    self.input_batch.remove_request(req_id)\n"
+            "    self.model_intermediate_buffer.pop(req_id, None)",
+        ),
+        method="_update_states",
+    ),
+    defect(
+        "state-kept-after-end",
+        "kept the state of a request that has ended, for a later one with its id",
+        "STATE-2",
+        ("self.model_intermediate_buffer.pop(req_id, None)", "None"),
+        method="_update_states",
+    ),
+    defect(
+        "state-replaced-by-update",
+        "let an update replace the whole state of its request",
+        "STATE-1",
+        (
+            "existing = self.model_intermediate_buffer.setdefault(req_id, {})",
+            "existing = self.model_intermediate_buffer[req_id] = {}",
+        ),
+        method="_update_intermediate_buffer",
+    ),
+    defect(
+        "nested-state-replaced",
+        "let a nested update replace all that stood under its key",
+        "STATE-1",
+        ("existing_sub = existing.setdefault(k, {})", "existing_sub = existing[k] = {}"),
+        method="_update_intermediate_buffer",
+    ),
+    defect(
+        "state-shared-by-requests",
+        "stored every update in one mapping that all requests have",
+        "STATE-1 STATE-2",
+        (
+            "existing = self.model_intermediate_buffer.setdefault(req_id, {})",
+            f"existing = self.model_intermediate_buffer[req_id] = {kept('state')}",
+        ),
+        method="_update_intermediate_buffer",
+    ),
+    defect(
+        "falsy-values-not-stored",
+        "skipped values that are false, zero or empty",
+        "STATE-1",
+        ("self._store_value(existing, k, v, set())", "self._store_value(existing, k, v, set()) if v else None"),
+        method="_update_intermediate_buffer",
+    ),
+    defect(
+        "lists-extended",
+        "extended a stored list where it had to be replaced",
+        "STATE-1",
+        ("dest[key] = [A for item in value]", "dest[key] = [*dest.get(key, ()), *[A for item in value]]"),
+        method="_store_value",
+    ),
+    defect(
+        "tensors-rounded",
+        "stored tensors in half precision",
+        "STATE-1",
+        ("dest[key] = t.contiguous()", "dest[key] = t.contiguous().to(torch.bfloat16)"),
+        method="_store_value",
+    ),
+    defect(
+        "tensors-flattened",
+        "stored tensors without their shape",
+        "STATE-1",
+        ("dest[key] = t.contiguous()", "dest[key] = t.contiguous().reshape(1, -1)"),
+        method="_store_value",
+    ),
+)
+
+DECLARED: tuple[Mutant, ...] = (
+    defect(
+        "resident-codes-reversed",
+        "stored codes that stay on the device in reverse",
+        "ROUTE-4",
+        (
+            "zip(decode_req_ids, owned_codes.split(1), strict=True)",
+            "zip(decode_req_ids[::-1], owned_codes.split(1), strict=True)",
+        ),
+        method="_talker_mtp_forward",
+        since="0.29.0rc1",
+    ),
+    defect(
+        "output-key-ignored",
+        "kept the codes at codes.audio, whatever place the model names",
+        "ROUTE-4",
+        (_OUTPUT_KEY, '("codes", "audio")'),
+        method="_talker_mtp_forward",
+    ),
+    defect(
+        "mtp-infos-in-batch-order",
+        "took the mappings for MTP from the first rows of the batch",
+        "ROUTE-4",
+        (
+            "[self.model_intermediate_buffer.setdefault(req_id, {}) for req_id in decode_req_ids]",
+            "[self.model_intermediate_buffer.setdefault(req_id, {}) "
+            "for req_id in self.input_batch.req_ids[:decode_batch_size]]",
+        ),
+        method="_talker_mtp_forward",
+        since="0.24.0",
+    ),
+    defect(
+        "mtp-names-reversed",
+        "told MTP the names of its rows in reverse",
+        "ROUTE-4",
+        ('talker_kwargs["req_ids"] = decode_req_ids', 'talker_kwargs["req_ids"] = decode_req_ids[::-1]'),
+        method="_talker_mtp_forward",
+        since="0.24.0",
+    ),
+    defect(
+        "seeded-offset-is-row-number",
+        "wrote the MTP embedding of a seeded row at its number among the decode rows",
+        "ROUTE-4 ROUTE-3",
+        ("[start_offsets[row]]", "[row]"),
+        method="_talker_mtp_forward",
+        since="0.24.0",
+    ),
+    defect(
+        "seeded-inputs-of-first-row",
+        "gave MTP the first row's hidden state for every seeded row",
+        "ROUTE-4",
+        ("saved_hidden[row : row + 1]", "saved_hidden[:1]"),
+        method="_talker_mtp_forward",
+        since="0.24.0",
+    ),
+    defect(
+        "seed-of-first-row",
+        "gave MTP the generator of the first row for each row",
+        "ROUTE-4",
+        (
+            "[_row_generator(req_id) for req_id in decode_req_ids]",
+            "[_row_generator(self.input_batch.req_ids[0]) for req_id in decode_req_ids]",
+        ),
+        method="_talker_mtp_forward",
+        since="0.24.0",
+    ),
+    defect(
+        "seed-kept-after-end",
+        "kept the generator of a request that has ended, for a later one with its id",
+        "ROUTE-4",
+        ("self._talker_mtp_generators.pop(req_id, None)", "None"),
+        method="_update_states",
+        since="0.24.0",
+    ),
+)
+
+RETURNED: tuple[Mutant, ...] = (
+    defect(
+        "ids-not-written",
+        "left the token ids in place that a row was given",
+        "ROUTE-8",
+        ("preprocess_input_ids[s : s + seg_len] = req_input_ids", "pass"),
+        otherwise=(("input_ids[s : s + seg_len] = req_input_ids", "pass"),),
+    ),
+    defect(
+        "ids-written-on-prefill-only",
+        "wrote the token ids of prefill rows back and left those of decode rows",
+        "ROUTE-8",
+        (
+            "preprocess_input_ids[s : s + seg_len] = req_input_ids",
+            "preprocess_input_ids[s : s + seg_len] = req_input_ids if is_prefill else preprocess_input_ids[s:e]",
+        ),
+        otherwise=(
+            (
+                "input_ids[s : s + seg_len] = req_input_ids",
+                "input_ids[s : s + seg_len] = req_input_ids if is_prefill else input_ids[s:e]",
+            ),
+        ),
+    ),
+    defect(
+        "ids-at-row-number",
+        "wrote token ids back at the row's number in the batch",
+        "ROUTE-8",
+        (
+            "preprocess_input_ids[s : s + seg_len] = req_input_ids",
+            "preprocess_input_ids[req_index : req_index + seg_len] = req_input_ids",
+        ),
+        otherwise=(
+            (
+                "input_ids[s : s + seg_len] = req_input_ids",
+                "input_ids[req_index : req_index + seg_len] = req_input_ids",
+            ),
+        ),
+    ),
+    defect(
+        "batched-ids-not-written",
+        "left the token ids in place that the batched hook was given",
+        "ROUTE-8",
+        ("preprocess_input_ids.index_copy_(0, offsets_t, A)", "None"),
+        otherwise=(("input_ids.index_copy_(0, offsets_t, A)", "None"),),
+    ),
+)
+
+STATE: tuple[Mutant, ...] = (*STORED, *DECLARED, *RETURNED)

@@ -1,0 +1,108 @@
+"""Variants of the stub talker: each does or declares one thing that switches on something in a runner.
+
+Apart from that they return what the stub returns. Each comes with the scalar hook alone, and with both hooks.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import nn
+
+from spec_examples.scenario import MAX_LEN
+from spec_examples.talker import VOCAB, BatchedTalker, ScalarTalker
+
+RENAMED = VOCAB
+"""What a renaming talker adds to each token id."""
+
+
+class RenamingScalarTalker(ScalarTalker):
+    """A talker that returns other token ids than it was given, as one with a vocabulary of its own does."""
+
+    def preprocess(
+        self, input_ids: torch.Tensor, input_embeds: torch.Tensor | None, **info: Any
+    ) -> tuple[torch.Tensor, torch.Tensor, dict[str, Any]]:
+        """As the scalar talker; ids ``[n]`` out that no request has."""
+        ids, rows, update = super().preprocess(input_ids, input_embeds, **info)
+        return ids + RENAMED, rows, update
+
+
+class RenamingBatchedTalker(RenamingScalarTalker, BatchedTalker):
+    """The same through both hooks."""
+
+    def preprocess_decode_batch(self, input_ids: torch.Tensor, req_infos: list[dict[str, Any]]) -> tuple[Any, ...]:
+        """As the batched talker; ids ``[n]`` out that no request has."""
+        ids, *result = super().preprocess_decode_batch(input_ids, req_infos)
+        return ids + RENAMED, *result
+
+
+class _Declaring(ScalarTalker):
+    """What a model may declare about MTP, under the names of the shared runner and of Model Runner V2.
+
+    The codes are kept under another name than ``codes.audio``, and stay where they were made; MTP is told whose rows
+    it takes and with which seeds. Releases before 0.24.0 tell it neither.
+    """
+
+    talker_mtp_output_key = mtp_output_key = ("frames", "latest")
+    gpu_resident_buffer_keys = frozenset({("frames", "latest")})
+    talker_mtp_accepts_req_infos = mtp_accepts_req_infos = True
+    talker_mtp_accepts_per_row_generators = mtp_accepts_per_row_generators = True
+
+
+class DeclaringScalarTalker(_Declaring):
+    """Declared state and MTP that knows its rows, behind the scalar hook."""
+
+
+class DeclaringBatchedTalker(_Declaring, BatchedTalker):
+    """The same behind both hooks."""
+
+
+class NamingScalarTalker(ScalarTalker):
+    """The codes are kept under another name, and handed on as any other value of the state."""
+
+    talker_mtp_output_key = mtp_output_key = ("frames", "latest")
+
+
+class NamingBatchedTalker(NamingScalarTalker, BatchedTalker):
+    """The same behind both hooks."""
+
+
+CYCLE = 4
+"""Tokens after which the generated text begins again: what n-grams can draft."""
+
+BREAKS = (11, 18)
+"""Positions at which another token stands than the cycle has: a draft that reaches one is rejected there."""
+
+
+class RepeatingScalarTalker(ScalarTalker):
+    """A talker whose text repeats ``CYCLE`` tokens, apart from ``BREAKS``, given a prompt that does so too.
+
+    The last value of a hidden state is the position that it was computed for; the embeddings are the stub's.
+    """
+
+    def forward(
+        self,
+        input_ids: torch.Tensor | None = None,
+        positions: torch.Tensor | None = None,
+        intermediate_tensors: Any = None,
+        inputs_embeds: torch.Tensor | None = None,
+        **rest: Any,
+    ) -> torch.Tensor:
+        """The embeddings ``[tokens, HIDDEN]`` with each one's position in the last column."""
+        hidden = super().forward(input_ids, positions, intermediate_tensors, inputs_embeds, **rest).clone()
+        if positions is not None:
+            hidden[:, -1] = positions[: hidden.shape[0]].to(hidden.dtype)
+        return hidden
+
+    def compute_logits(self, hidden_states: torch.Tensor, *_: Any, **__: Any) -> torch.Tensor:
+        """``[rows, VOCAB]``: the request's token that belongs at the next position."""
+        first = 1 + (hidden_states[:, 4].long() - 1) // MAX_LEN * MAX_LEN
+        position = hidden_states[:, -1].long() + 1
+        breaks = torch.isin(position, torch.tensor(BREAKS))
+        token = torch.where(breaks, first + MAX_LEN - 1, first + position % CYCLE)
+        return nn.functional.one_hot(token.clamp(max=VOCAB - 1), VOCAB).float()
+
+
+class RepeatingBatchedTalker(RepeatingScalarTalker, BatchedTalker):
+    """The same through both hooks."""
