@@ -12,24 +12,16 @@ import contextlib
 import json
 import os
 import select
-import shutil
 import signal
 import sys
 import time
-from pathlib import Path
 from typing import TextIO
 
-from spec_examples.targets import worker
+from spec_examples.targets import scratch, worker
 from spec_examples.targets.bounds import Bounds, limit_this_process
 
 USUAL_RUNNER = "ar"
 """Its control is run before anything is copied: the first runner that a process builds is the one that takes time."""
-
-
-def _folders() -> set[Path]:
-    """The temporary folders of this process; a copy has those of its original too, and leaves them there."""
-    engine = sys.modules.get("spec_examples.targets.engine")
-    return {Path(folder) for folder in engine.architecture_folders()} if engine else set()
 
 
 def _serve(questions: TextIO, answers: TextIO) -> None:
@@ -48,10 +40,11 @@ class Copy:
         self._answers, ours = os.pipe()
         sys.stdout.flush()
         sys.stderr.flush()
-        inherited = _folders()
         self.process = os.fork()
         if not self.process:
             try:
+                scratch.folder.cache_clear()  # what its original wrote is left to that, and read
+                worker.end_with_parent()
                 os.setpgid(0, 0)
                 for file in close_first:
                     os.close(file.fileno())
@@ -60,8 +53,7 @@ class Copy:
                 answers = os.fdopen(ours, "w", encoding="utf-8")
                 _serve(os.fdopen(theirs, encoding="utf-8"), answers)
             finally:
-                for folder in _folders() - inherited:
-                    shutil.rmtree(folder, ignore_errors=True)
+                scratch.remove()
                 os._exit(0)
         with contextlib.suppress(PermissionError, ProcessLookupError):
             os.setpgid(self.process, self.process)
@@ -112,6 +104,8 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--scenario-s", type=float, default=Bounds.scenario_s, help="bounds one scenario, in seconds")
     options = parser.parse_args(arguments)
     limit_this_process(options.memory_mib, options.file_mib)
+    worker.end_with_parent()
+    scratch.remove_left_behind()
     questions, answers = worker._claim_standard_streams()
     copy: list[Copy] = []
     status = 0
@@ -131,7 +125,7 @@ def main(arguments: list[str] | None = None) -> None:
     finally:
         if copy:
             copy.pop().end()
-        worker._remove_temporary_folders()
+        scratch.remove()
         os._exit(status)
 
 

@@ -98,6 +98,7 @@ def test_the_harness_is_what_runs_in_the_worker():
         "catalogue",
         "client",
         "errors",
+        "forking_worker",
         "install",
         "kept",
         "published",
