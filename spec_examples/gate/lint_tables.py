@@ -85,7 +85,7 @@ def _uses(found: list[Measured]) -> Iterator[str]:
 
 
 def _mark(use: str | None) -> str:
-    return f'<span title="{USES[use]}" aria-label="{USES[use]}">{MARKS[use]}</span>' if use else ""
+    return f'<span role="img" title="{USES[use]}" aria-label="{USES[use]}">{MARKS[use]}</span>' if use else ""
 
 
 def _releases(found: list[Measured]) -> Iterator[str]:

@@ -8,7 +8,6 @@ import pytest
 from spec_examples.lint import lint_paths, lint_source, parse
 
 ROOT = Path(__file__).parents[2]
-HOOKS_PAGE = ROOT / "docs" / "contract" / "hooks.md"
 
 FILE_BLOCK = re.compile(r'^( *)```python title="([^"]+\.py)"\n(.*?)^\1```$', re.MULTILINE | re.DOTALL)
 
@@ -19,12 +18,36 @@ def test_the_stub_talkers() -> None:
     assert report.findings == ()
 
 
+def _shown(page: str) -> dict[str, str]:
+    """The files that a page shows, by title."""
+    text = (ROOT / "docs" / page).read_text(encoding="utf-8")
+    return {title: block for _, title, block in FILE_BLOCK.findall(text)}
+
+
 def test_the_models_of_the_contract() -> None:
-    found = FILE_BLOCK.findall(HOOKS_PAGE.read_text(encoding="utf-8"))
-    assert found, "the page has models that a reader may copy"
-    for _, name, text in found:
-        report = lint_source(parse(name, text))
-        assert report.findings == (), "\n".join(map(str, report.findings))
+    shown = _shown("contract/hooks.md")
+    assert shown, "the page has models that a reader may copy"
+    for name, text in shown.items():
+        findings = lint_source(parse(name, text)).findings
+        assert findings == (), "\n".join(map(str, findings))
+
+
+@pytest.mark.parametrize(
+    ("page", "name", "rules"),
+    [
+        ("contract/models.md", "right.py", set()),
+        ("contract/models.md", "one_token_is_decode.py", {"PHASE001"}),
+        ("contract/models.md", "counts_itself.py", {"PHASE005", "PHASE006"}),
+        ("contract/models.md", "writes_the_flag.py", {"PHASE005"}),
+        ("contract/models.md", "guesses.py", {"PHASE002", "PHASE004", "PHASE005"}),
+        ("guides/model-authors.md", "before.py", {"PHASE001", "PHASE006"}),
+        ("guides/model-authors.md", "after.py", set()),
+        ("guides/model-authors.md", "both.py", set()),
+    ],
+)
+def test_models_that_pages_call_right_and_wrong(page: str, name: str, rules: set[str]) -> None:
+    findings = lint_source(parse(name, _shown(page)[name])).findings
+    assert {finding.rule for finding in findings} == rules
 
 
 def test_the_models_that_the_model_check_calls_right_and_wrong() -> None:
