@@ -217,9 +217,11 @@ class Session:
 
 
 def _process_of(target: Target) -> Target:
-    """Runners of the package share one import; the whole V2, and a runner from elsewhere, get one of their own."""
-    is_foreign = ":" in target.runner and not target.runner.startswith("spec_examples.")
-    return target if is_foreign or target.runner == WHOLE_V2 else Target(target.vllm_omni)
+    """Runners of the package share one import; the whole V2, and those of a module from elsewhere, get one of theirs."""
+    module, _, cls = target.runner.partition(":")
+    if cls and not module.startswith("spec_examples."):
+        return Target(target.vllm_omni, module)
+    return target if target.runner == WHOLE_V2 else Target(target.vllm_omni)
 
 
 def _program(target: Target, folder: Path | None) -> Program:

@@ -37,6 +37,73 @@ class NumpyFlag(WrappedHook):
         return hook(input_ids=input_ids, input_embeds=input_embeds, **info)
 
 
+class NumpyProgress(WrappedHook):
+    """FIELD-2: takes progress from the batch's array, so it is no ``int``."""
+
+    def between(self, hook, input_ids, input_embeds, **info):
+        info["_omni_num_computed_tokens"] = np.int32(info["_omni_num_computed_tokens"])
+        return hook(input_ids=input_ids, input_embeds=input_embeds, **info)
+
+
+class OneStepLate(WrappedHook):
+    """FIELD-4: hands each request the flag of its step before, as if it had been sent ahead."""
+
+    def between(self, hook, input_ids, input_embeds, **info):
+        sent = self.__dict__.setdefault("sent", {})
+        now, request = info["_omni_is_prefill"], info["request_id"]
+        info["_omni_is_prefill"], sent[request] = sent.get(request, now), now
+        return hook(input_ids=input_ids, input_embeds=input_embeds, **info)
+
+
+class NewestTokenFirst(WrappedHook):
+    """FIELD-5: hands the ids of a span from the last to the first, so the fields stand with other tokens."""
+
+    def between(self, hook, input_ids, input_embeds, **info):
+        return hook(input_ids=input_ids.flip(0), input_embeds=input_embeds, **info)
+
+
+class DecodeForEver(WrappedHook):
+    """FIELD-6: keeps a request in decode once it has been there."""
+
+    def between(self, hook, input_ids, input_embeds, **info):
+        started = self.__dict__.setdefault("started", set())
+        if not info["_omni_is_prefill"]:
+            started.add(info["request_id"])
+        info["_omni_is_prefill"] = info["request_id"] not in started
+        return hook(input_ids=input_ids, input_embeds=input_embeds, **info)
+
+
+class BelievesTheModel(WrappedHook):
+    """FIELD-7: takes the progress that the model wrote for its own, and hands it out in the next step."""
+
+    def between(self, hook, input_ids, input_embeds, **info):
+        key, written = "_omni_num_computed_tokens", self.__dict__.setdefault("written", {})
+        info[key] = written.pop(info["request_id"], info[key])
+        ids, embeds, update = hook(input_ids=input_ids, input_embeds=input_embeds, **info)
+        if key in update:
+            written[info["request_id"]] = update[key]
+        return ids, embeds, update
+
+
+class ForgetsTheLength(WrappedHook):
+    """HOOK-1: passes on two of the three keys."""
+
+    def between(self, hook, input_ids, input_embeds, **info):
+        del info["_omni_prompt_len"]
+        return hook(input_ids=input_ids, input_embeds=input_embeds, **info)
+
+
+class BatchAsPrefill(GPUARModelRunner):
+    """HOOK-2: calls the entries of a batch prefill, for a hook that once embedded prompts."""
+
+    def _preprocess(self, *arguments, **options):
+        with replaced(self.model, "preprocess_decode_batch", self.batched):
+            return super()._preprocess(*arguments, **options)
+
+    def batched(self, hook, input_ids, _, req_infos):
+        return hook(input_ids=input_ids, req_infos=[{**info, "_omni_is_prefill": True} for info in req_infos])
+
+
 class ScalarWhenMixed(GPUARModelRunner):
     """ROUTE-1: uses the batched hook only in steps without prefill."""
 
@@ -77,6 +144,26 @@ class MtpAtTheWrongOffset(GPUARModelRunner):
         return super()._talker_mtp_forward(decode_req_ids, inputs_embeds, offsets)
 
 
+class MtpTwice(GPUARModelRunner):
+    """ROUTE-2: runs MTP a second time, to warm up, and uses what came last."""
+
+    def _talker_mtp_forward(self, *arguments, **options):
+        super()._talker_mtp_forward(*arguments, **options)
+        return super()._talker_mtp_forward(*arguments, **options)
+
+
+class ScalesTheBatch(GPUARModelRunner):
+    """ROUTE-6: scales what a batched hook returned, and leaves what the other one did."""
+
+    def _preprocess(self, *arguments, **options):
+        result = super()._preprocess(*arguments, **options)
+        if callable(getattr(self.model, "preprocess_decode_batch", None)) and not self.has_talker_mtp:
+            for start, span, is_prefill in spans(self, arguments[0]):
+                if span == 1 and not is_prefill:
+                    result[1][start] *= 0.5
+        return result
+
+
 def spans(runner, scheduled):
     """First token, tokens, and whether it is prefill, for each row of the batch."""
     start = 0
@@ -91,6 +178,9 @@ def spans(runner, scheduled):
 def replaced(model, name, between):
     """Meanwhile, calls of the model's hook go through ``between``; without it, the model has no such hook."""
     hook = getattr(model, name, None)
+    if hook is None:  # a model without it keeps none
+        yield
+        return
     setattr(model, name, between and (lambda *given, **info: call(hook, between, *given, **info)))
     try:
         yield
