@@ -194,6 +194,7 @@ def _check_page(
         done = PageReport(page.examples[0].page if page.examples else _shown(path), [*wrong])
         with PageExecution(page, session, target) as execution:
             done.results += [_of_line(page, execution, line) for line in sorted(lines)]
+            done.exercised = _exercised(execution, target)
     else:
         name = page.examples[0].page if page.examples else _shown(path)
         done = PageReport(name, wrong)
@@ -249,7 +250,11 @@ def _execute(page: Page, session: Session, target: Target, done: PageReport) -> 
         for example in document.examples():
             example.evaluate()
             yield execution.results[example.parsed.id]
-        done.exercised = exercised(made.trace for made in execution.context.made if made.target == target)
+        done.exercised = _exercised(execution, target)
+
+
+def _exercised(execution: PageExecution, target: Target) -> Exercised:
+    return exercised(made.trace for made in execution.context.made if made.target == target)
 
 
 def _evaluate(execution: PageExecution, example: object) -> None:

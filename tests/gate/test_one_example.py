@@ -39,6 +39,7 @@ def test_the_example_at_a_line_brings_what_it_needs_and_is_judged_alone(site, ru
     found, out, _ = run_check(f"{page}:{line}")
     assert found == status, out
     assert "1 blocks, 0 rows, 0 admonitions: " in out
+    assert "exercised: 1 steps" in out
 
 
 def test_a_line_without_an_example_is_an_error_that_names_the_nearest(site, run_check):
