@@ -7,10 +7,10 @@ BIN := .venv/bin
 export PYTHONDONTWRITEBYTECODE :=
 # Material tells at every build that it ends in 2027; its successor reads the same mkdocs.yml.
 export NO_MKDOCS_2_WARNING := 1
-export SITE_URL
+export SITE_URL REPO_URL
 
 .DEFAULT_GOAL := help
-.PHONY: help check test site serve bench lint e2e search ci dist clean environment
+.PHONY: help check test site version serve bench lint e2e search ci dist clean environment
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z0-9]+:.*## / {printf "make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -25,9 +25,13 @@ test: environment ## every test, pages included; the site is tested in Chromium,
 	@$(PYTHON) tests/browser/chromium.py
 	$(BIN)/python -m pytest
 
-site: environment ## build the site into site/; a warning is an error (SITE_URL=https://… names its address)
+site: environment ## build the site into site/; a warning is an error (SITE_URL=https://… is its address, REPO_URL=https://… that of the repository)
 	$(BIN)/python -m spec_examples.site.verified
 	$(BIN)/mkdocs build --strict
+
+version: environment ## add this state to the branch gh-pages as one of several versions (VERSION=1.0)
+	$(BIN)/python -m spec_examples.site.verified
+	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/mike deploy --config-file versions.yml --update-aliases "$(VERSION)" latest
 
 serve: environment ## serve the site at http://127.0.0.1:8000 and reload it as pages change
 	$(BIN)/mkdocs serve --livereload

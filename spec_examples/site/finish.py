@@ -53,7 +53,7 @@ def finish(site: Path, url: str) -> None:
 
 def _examples(source: Path) -> Sequence[Example]:
     """The examples that stand on the built page, in order: the whole contract has those of all its pages."""
-    sources = whole.sources() if source == whole.FOLDER / "whole.md" else [source]
+    sources = whole.sources() if source == whole.WHOLE else [source]
     try:
         return [example for each in sources for example in read(each).examples]
     except PageError:
@@ -78,6 +78,10 @@ def foot(page: Built, site: Path, checked: Verified | None, examples: Sequence[E
         counts = ", ".join(f"{kinds[k]} {k}{'s' * (kinds[k] > 1)}" for k in ("block", "row", "admonition") if kinds[k])
         day = f'<time datetime="{checked.date}">{checked.date}</time>'
         said.insert(0, f"Last verified {day} on vLLM-Omni {checked.vllm_omni}: {counts}.")
+    if repository := os.environ.get("REPO_URL", "").rstrip("/"):
+        said.append(f'<a href="{repository}/edit/main/{page.source.as_posix()}">Edit this page</a>')
+    else:
+        said.append(f"Its source is <code>{page.source.as_posix()}</code>.")
     return f'<p class="verified">{" ".join(said)}</p>'
 
 

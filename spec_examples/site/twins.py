@@ -8,9 +8,8 @@ from html import unescape
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from spec_examples.markdown.includes import GENERATED
+from spec_examples.site import navigation
 
 DOCS = Path("docs")
 _INCLUDE = re.compile(r"""^[ \t]*-+8<-+[ \t]+["'](.+?)["'][ \t]*$""", re.MULTILINE)
@@ -54,7 +53,7 @@ def _table(html: str) -> str:
 
 def _listed(url: str) -> Iterator[str]:
     """The lines of ``llms.txt``: the site's name and purpose, and its pages under the titles of the navigation."""
-    config = yaml.load(Path("mkdocs.yml").read_text(encoding="utf-8"), Loader=_Plain)
+    config = navigation.config()
     yield f"# {config['site_name']}"
     yield f"\n> {config['site_description']}\n"
     yield "Each page is linked as Markdown. Its blocks, table rows and warnings about releases were executed.\n"
@@ -84,10 +83,3 @@ def _described(name: str, url: str) -> str:
     first = re.split(r"(?<=[.:])\s", next(paragraphs, ""), maxsplit=1)[0]
     said = _LINK.sub(r"\1", first)
     return f"[{title[1] if title else name}]({url}{name}): {said}"
-
-
-class _Plain(yaml.SafeLoader):
-    """Reads ``mkdocs.yml`` for its texts: values of tags are left out."""
-
-
-_Plain.add_multi_constructor("!", lambda *_: None)

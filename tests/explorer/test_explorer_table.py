@@ -9,7 +9,7 @@ import pytest
 from spec_examples.explorer import recorded, recording, table
 from spec_examples.explorer.grid import questions
 from spec_examples.running import Context
-from spec_examples.targets import Session, Target
+from spec_examples.targets import Session, Target, catalogue
 from spec_examples.targets.target import installed_version
 
 INSTALLED = [each for each in table.read() if each.vllm_omni == installed_version()]
@@ -21,6 +21,10 @@ def test_the_installed_runner_answers_as_recorded(session: Session, kept: table.
     now = list(recording.ask(session, Target(runner=kept.runner), asked))
     different = [(q, then, a) for q, then, a in zip(asked, kept.answers, now, strict=True) if then != a]
     assert not different, different[:3]
+
+
+def test_every_release_that_runs_here_is_in_the_table():
+    assert {each.vllm_omni for each in table.read()} == {r.vllm_omni for r in catalogue.releases() if r.how == "run"}
 
 
 @pytest.mark.parametrize("kept", table.read(), ids=lambda kept: f"{kept.vllm_omni}-{kept.runner}")
