@@ -36,7 +36,7 @@ version: environment ## add this state to the branch gh-pages as one of several 
 serve: environment ## serve the site at http://127.0.0.1:8000 and reload it as pages change
 	$(BIN)/mkdocs serve --livereload
 
-e2e: ## a tiny Qwen3-TTS through its whole pipeline, cut and uncut, in an environment of its own (6 GiB)
+e2e: ## the whole Model Runner V2, and a tiny Qwen3-TTS cut and uncut, in an environment of its own (6 GiB)
 	@$(PYTHON) setup/environment.py --for e2e
 	.venv-e2e/bin/python -m pytest tests/e2e
 

@@ -217,7 +217,7 @@ class Session:
 
 
 def _process_of(target: Target) -> Target:
-    """Runners of the package share one import; the whole V2, and those of a module from elsewhere, get one of theirs."""
+    """Runners of the package share one import; the whole V2, and those of a module from elsewhere, get their own."""
     module, _, cls = target.runner.partition(":")
     if cls and not module.startswith("spec_examples."):
         return Target(target.vllm_omni, module)
