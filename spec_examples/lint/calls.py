@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from spec_examples.lint.definitions import Function
-from spec_examples.lint.displays import handed_on
+from spec_examples.lint.displays import handed_on, spread_constant
 from spec_examples.lint.looking import NAMES_A_PHASE, integer, look, looks_at, truth
 from spec_examples.lint.reading import one_token, read_key, size, text_of
 from spec_examples.lint.statements import follow
@@ -63,6 +63,8 @@ def _method(walk: Walk, env: Env, node: ast.Call, func: ast.Attribute, name: str
     if name in ASKING and key is not None and len(node.args) <= 2:
         return _ask(walk, env, base, key, node, name)
     if name == "update":
+        for given in node.args:
+            spread_constant(walk, env, given)
         for each in node.keywords:
             if each.arg in FIELD_KINDS:
                 walk.report(env.frame, "PHASE005", walk.at(each.value), str(each.arg))

@@ -24,12 +24,21 @@ def _dictionary(walk: Walk, env: Env, node: ast.Dict) -> Value:
         found = look(walk, env, each)
         if key_node is None:
             info = info or bool(of_kind(found, "info"))
+            spread_constant(walk, env, each)
             continue
         look(walk, env, key_node)
         key = text_of(walk, key_node)
         if key is not None:
             write(walk, env, key, found, walk.at(key_node), key_node)
     return value("info") if info else UNKNOWN
+
+
+def spread_constant(walk: Walk, env: Env, node: ast.expr) -> None:
+    """A mapping that has a name in the module is spread, or updates another: what it holds is stored."""
+    named = walk.found.constants.get(node.id) if isinstance(node, ast.Name) else None
+    for key in named.keys if isinstance(named, ast.Dict) else ():
+        if key is not None and text_of(walk, key) in FIELD_KINDS:
+            write(walk, env, str(text_of(walk, key)), UNKNOWN, walk.at(node))
 
 
 def write(walk: Walk, env: Env, key: str, found: Value, at: Place, node: ast.expr | None = None) -> None:

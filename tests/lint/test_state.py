@@ -20,12 +20,15 @@ PROMPT_OR_STEP = f"if {FLAG}:\n    return input_ids, self.prompt, {{}}\n"
         'info = {**info, "_omni_is_prefill": True}\nreturn 1, 2, {}',
         "self.keep(info)\nreturn 1, 2, {}",
         "return 1, 2, info",
+        "return 1, 2, {'codes': 3, **WRONG}",
+        "info.update(WRONG)\nreturn 1, 2, {}",
         "return 1, 2, {**info, 'codes': 3}",
         "info = dict(info)\nreturn 1, 2, info",
     ],
 )
 def test_a_field_is_written(body: str) -> None:
-    assert rules(hook(body, 'def keep(self, info):\n    info["_omni_prompt_len"] = 5')) == ["PHASE005"]
+    helper = 'def keep(self, info):\n    info["_omni_prompt_len"] = 5'
+    assert rules(hook(body, helper, before='WRONG = {"_omni_prompt_len": 99, "voice": "a"}')) == ["PHASE005"]
 
 
 def test_a_runner_writes_them_and_a_model_hands_them_on() -> None:
