@@ -45,8 +45,8 @@ DELEGATED = (
 OUTPUT_KEYS = ("talker_mtp_output_key", "mtp_output_key")
 """Where the runner keeps codes for the model; looked for on the class."""
 
-BASE = 64
-"""A stand-in hidden state carries its token id as two digits of this base: every float type holds those exactly."""
+BASE, DIGITS = 64, 3
+"""A stand-in hidden state says whose it is by three digits of this base: every float type holds those exactly."""
 
 
 class WrongForm(RuntimeError):
@@ -88,18 +88,16 @@ def _adapted(model: type, factory: Callable[..., Any] | None, view: Mapping[str,
     body: dict[str, Any] = {"shown": tuple(shown), **{hook: _DELEGATES[hook] for hook in shown}}
     body |= {"model_class": model, "factory": staticmethod(factory) if factory else None}
     body |= {"view": dict(view), "called": name, "__module__": __name__}
-    made_for = {"hidden_size": getattr(factory or model, "check_hidden_size", None)}
-    body |= {key: getattr(model, key) for key in OUTPUT_KEYS if hasattr(model, key)}
-    body["stage_config"] = {key: value for key, value in made_for.items() if value}
     return type(f"Checked{model.__name__}", (Adapter,), body)
 
 
 class Adapter(nn.Module):
     """The model as the runner sees it. ``factory`` is called with the ``VllmConfig`` where there is one.
 
-    The author may say on the factory, or on the class: ``check_hidden_size``, the width of the embeddings;
-    ``check_vocab_size``, ids below which the model knows; ``check_tokens(request, positions)``, the ids of a request's
-    positions; ``check_information(request)``, what an engine would send along with that request.
+    The author may say on the factory, or on the class: ``check_vocab_size``, ids below which the model knows;
+    ``check_tokens(request, position)``, the id that stands there; ``check_information(request, prompt_len)``, what an
+    engine would send along with that request; and ``check_embeds_first``, that ``input_embeds`` are the model's own
+    embeddings of the ids, as a runner has them for a multimodal model.
     """
 
     has_preprocess = True
@@ -116,6 +114,7 @@ class Adapter(nn.Module):
         self.width, self.dtype = config.hf_config.hidden_size, config.dtype
         self.says = self.factory or self.model_class
         self.names: dict[int, str] = {}
+        self.tokens: dict[int, int] = {}
         torch.manual_seed(0)  # each run builds the model anew, with the same random weights
         # Not a submodule: vLLM's loader would fill its weights with its own random numbers.
         object.__setattr__(self, "subject", self._built(vllm_config, prefix))
@@ -162,18 +161,27 @@ class Adapter(nn.Module):
         return self.subject.embed_input_ids(self.own_ids(input_ids), *arguments, **options)
 
     def forward(self, input_ids: torch.Tensor | None = None, **_: Any) -> torch.Tensor:
-        """A stand-in hidden state for each token, shape ``[tokens, width]``, which says which token it was."""
+        """A stand-in hidden state for each token, shape ``[tokens, width]``: which request's, at which position."""
         assert input_ids is not None
-        hidden = torch.zeros(input_ids.numel(), self.width, dtype=self.dtype)
-        hidden[:, 0] = (input_ids.reshape(-1) // BASE).to(self.dtype) / BASE
-        hidden[:, 1] = (input_ids.reshape(-1) % BASE).to(self.dtype) / BASE
+        codes = [self._code(int(token)) for token in input_ids.reshape(-1).tolist()]
+        digits = torch.tensor([[code // BASE**i % BASE for i in range(DIGITS)] for code in codes])
+        hidden = torch.zeros(len(codes), self.width, dtype=self.dtype)
+        hidden[:, :DIGITS] = digits.to(self.dtype) / BASE
         return hidden
 
     def compute_logits(self, hidden_states: torch.Tensor, *_: Any, **__: Any) -> torch.Tensor:
         """``[rows, VOCAB]``: after a request's position p comes the same request's position p + 1."""
-        high, low = (hidden_states[:, i].float() * BASE for i in (0, 1))
-        following = (high.round() * BASE + low.round()).long() + 1
-        return nn.functional.one_hot(following.clamp(max=VOCAB - 1), VOCAB).float()
+        digits = (hidden_states[:, :DIGITS].float() * BASE).round().long().tolist()
+        tokens = [self.tokens[sum(digit * BASE**i for i, digit in enumerate(row))] for row in digits]
+        following = (torch.tensor(tokens) + 1).clamp(max=VOCAB - 1)
+        return nn.functional.one_hot(following, VOCAB).float()
+
+    def _code(self, token: int) -> int:
+        """A number for a token that does not change with what else is in the run, as its id does."""
+        slot, position = divmod(token - 1, MAX_LEN)
+        code = zlib.crc32(f"{self.names.get(slot)} {position}".encode()) % BASE**DIGITS
+        self.tokens[code] = token
+        return code
 
     def load_weights(self, weights: Any) -> set[str]:
         """The factory has seen to them."""
@@ -197,8 +205,9 @@ class Adapter(nn.Module):
         token = zlib.crc32(request.encode()) % MAX_REQUESTS * MAX_LEN + position
         return 1 + token % (getattr(self.says, "check_vocab_size", VOCAB) - 1)
 
-    def show(self, info: dict[str, Any]) -> str:
+    def show(self, info: dict[str, Any], span: int = 1) -> str:
         """Change what the runner says of a row into what the view lets the model see, in place; whose row it is."""
+        prompt_len = int(info.get("_omni_prompt_len", span))
         request = str(info.get("request_id", info.get("req_id", "")))
         if self.view["both_names"]:
             info.setdefault("request_id", request)
@@ -208,14 +217,18 @@ class Adapter(nn.Module):
                 info.pop(key, None)
         information = getattr(self.says, "check_information", None)
         if information is not None:
-            for key, value in information(request).items():
-                info.setdefault(key, value)
+            for key, value in information(request, prompt_len).items():
+                known = info.setdefault(key, value)
+                if isinstance(known, dict) and isinstance(value, dict):  # an update is merged into what was sent
+                    known.update({part: sent for part, sent in value.items() if part not in known})
         return request
 
 
 def _preprocess(self: Adapter, input_ids: torch.Tensor, input_embeds: Any = None, **info: Any) -> Any:
-    request = self.show(info)
+    request = self.show(info, input_ids.numel())
     own = self.own_ids(input_ids, request)
+    if getattr(self.says, "check_embeds_first", False):
+        input_embeds = self.subject.embed_input_ids(own)
     result = self.subject.preprocess(input_ids=own, input_embeds=input_embeds, **info)
     if self.view["strict"]:
         # phase-contract: allow[silent-phase-default] without the flag no row is known to be decode

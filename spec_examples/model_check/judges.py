@@ -74,26 +74,36 @@ def cut_prompts(ask: Asking) -> Iterator[Looked]:
 
 
 def single_tokens(ask: Asking) -> Iterator[Looked]:
-    """MODEL-2: a prompt's token is embedded alone as it is in a row of two or three that starts with it."""
-    for prompt_len, computed in SINGLES:
+    """MODEL-2: a prompt's token is embedded alone as in a row of two or three that starts with it.
+
+    For a tail, and for a prompt of one token, such a row reaches past the prompt, and whether the model can do that is
+    MODEL-6's question. So a tail may also agree with the uncut prompt, and where rows past the prompt go wrong, nothing
+    is said of a prompt of one token.
+    """
+    for prompt_len, computed in SINGLES if _reaches_past(ask) else SINGLES[1:]:
         before = [[Row(prompt_len, 0, computed, "a")]] if computed else []
         longer = 2 if computed else 3
         one = forced([*before, [Row(prompt_len, computed, 1, "a")]])
-        more = forced([*before, [Row(prompt_len, computed, longer, "a")]])
-        trace, other = ask.trace(one), ask.trace(more)
-        row = _last(trace, computed)
+        trace, more = ask.trace(one), ask.trace(forced([*before, [Row(prompt_len, computed, longer, "a")]]))
+        row, other = _last(trace, computed), _last(more, computed)
         if trace.error or row is None:
             yield Looked(one, f"row a ({prompt_len}, {computed}, 1) raised {trace.error}")
             continue
-        reference = _last(other, computed)
-        if other.error or reference is None:  # a row past the prompt is MODEL-6's question
-            wanted, where = ask.alone(Request(prompt_len, id="a")).prompt.get(computed), "of the uncut prompt"
-        else:
-            wanted = _at(reference.returned.embeds, 0)
-            where = f"in a row of {longer}, ({prompt_len}, {computed}, {longer})"
-        difference = apart(_at(row.returned.embeds, 0), wanted)
+        found = _at(row.returned.embeds, 0)
+        wanted = _at(other.returned.embeds, 0) if other else None
+        difference = apart(found, wanted)
+        if computed and difference:
+            uncut = ask.alone(Request(prompt_len, id="a")).prompt.get(computed)
+            difference = min(difference, apart(found, uncut))
+        where = f"in a row of {longer}, ({prompt_len}, {computed}, {longer})"
         wrong = f"{row}: the embedding of prompt token {computed} {by(difference)} from the one {where}"
         yield Looked(one, wrong if difference else "")
+
+
+def _reaches_past(ask: Asking) -> bool:
+    """Whether a prompt of two tokens is embedded in a row that reaches past it as it is uncut."""
+    row, whole = _last(ask.trace(forced([[Row(2, 0, 4, "a")]])), 0), ask.alone(Request(2, id="a"))
+    return row is not None and not prompt_differs(row, whole, "of the uncut prompt")
 
 
 def decode_state(ask: Asking) -> Iterator[Looked]:

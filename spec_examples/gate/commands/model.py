@@ -18,6 +18,7 @@ from spec_examples.gate.commands.common import (
     output,
     session_for,
 )
+from spec_examples.gate.formats.github import command
 from spec_examples.gate.report import target_json
 from spec_examples.model_check.check import DRAWN, ModelReport, ModelVerdict, check
 from spec_examples.model_check.promises import MODEL_PROMISES
@@ -64,7 +65,7 @@ def add(commands: Commands, default: Target) -> None:
         help=f"schedules that are drawn for a model that keeps all promises in the fixed runs (default: {DRAWN})",
     )
     add_target_options(parser, default)
-    add_output_options(parser)
+    add_output_options(parser, tuple(REPORTS))
     parser.set_defaults(run=_model)
 
 
@@ -87,7 +88,7 @@ def _model(options: argparse.Namespace, out: TextIO, context: Context | None) ->
         with progress.status(f"importing {target}") as status:
             promises = options.promise or tuple(MODEL_PROMISES)
             found = check(session, target, subject, made, status.update, promises, options.search)
-        stream.write(_as_json(found) if options.format == "json" else _as_text(found))
+        stream.write(REPORTS[options.format](found))
     return DISAGREED if found.broken else AGREED
 
 
@@ -114,3 +115,21 @@ def _as_json(found: ModelReport) -> str:
     ]
     report = {"model": found.model, "target": target_json(found.environment), "runs": found.runs, "results": results}
     return json.dumps(report, indent=2, ensure_ascii=False) + "\n"
+
+
+def _as_github(found: ModelReport) -> str:
+    """An annotation for each broken promise, and the text report after them, which a job's log shows."""
+    broken = [verdict for verdict in found.verdicts if verdict.outcome == "failed"]
+    annotations = [
+        command(
+            "error",
+            "\n".join(filter(None, (v.message, v.run and f"shown by {v.run}"))),
+            title=f"{v.promise} is broken by {found.model}",
+        )
+        for v in broken
+    ]
+    return "".join(f"{line}\n" for line in annotations) + _as_text(found)
+
+
+REPORTS = {"text": _as_text, "json": _as_json, "github": _as_github}
+"""By the name of the format."""
