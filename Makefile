@@ -10,7 +10,7 @@ export NO_MKDOCS_2_WARNING := 1
 export SITE_URL REPO_URL
 
 .DEFAULT_GOAL := help
-.PHONY: help check test site version serve bench lint e2e search ci dist clean environment
+.PHONY: help check test site version serve bench lint e2e search repeat record ci dist clean environment
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z0-9]+:.*## / {printf "make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -42,6 +42,15 @@ e2e: ## the whole Model Runner V2, and a tiny Qwen3-TTS cut and uncut, in an env
 
 search: environment ## look ten minutes for a schedule that breaks the contract (MINUTES=60 takes longer)
 	$(BIN)/python -m spec_examples.search --minutes $(or $(MINUTES),10)
+
+repeat: environment ## the fast tests 200 times over, in other orders and in parallel (N=20 does less)
+	$(BIN)/python tests/repeat.py -n $(or $(N),200)
+
+record: environment ## write anew what is recorded: releases, stories, and what catches each defect (long)
+	$(BIN)/phase-contract matrix --record
+	$(BIN)/python -m spec_examples.stories.record
+	$(BIN)/phase-contract mutants --record --all
+	$(BIN)/phase-contract mutants --record --all --runner v2
 
 bench: environment ## measure the gate, as ratios to importing the runner
 	$(BIN)/python -m spec_examples.gate.bench

@@ -1,4 +1,5 @@
 import os
+import random
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -59,3 +60,34 @@ def runner_copy(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]
         return folder
 
     return copy
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Options of this project's own tests."""
+    parser.addoption("--kills", type=int, default=1, help="at how many moments each command is killed (1)")
+    parser.addoption("--shuffle", type=int, metavar="SEED", help="run the tests in another order, by files")
+
+
+@pytest.fixture
+def kills(request: pytest.FixtureRequest) -> int:
+    """At how many moments to kill."""
+    return int(request.config.getoption("--kills"))
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """With ``--shuffle SEED``: the files in another order, and the tests of each too, pages excepted.
+
+    What a page's blocks share goes by their order, and a test of a page asks for what it needs.
+    """
+    seed = config.getoption("--shuffle")
+    if seed is None:
+        return
+    by_file: dict[Path, list[pytest.Item]] = {}
+    for item in items:
+        by_file.setdefault(item.path, []).append(item)
+    files = list(by_file)
+    draw = random.Random(seed)
+    draw.shuffle(files)
+    for file in files:
+        draw.shuffle(by_file[file])
+    items[:] = [item for file in files for item in by_file[file]]

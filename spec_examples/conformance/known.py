@@ -10,6 +10,8 @@ from pathlib import Path
 import msgspec
 from packaging.version import InvalidVersion, Version
 
+from spec_examples.targets.errors import DamagedFile
+
 PAGE = "docs/conformance/divergences.md"
 
 
@@ -43,8 +45,18 @@ class Divergence:
 @cache
 def divergences() -> tuple[Divergence, ...]:
     """All that are known, in the order of their page."""
-    data = tomllib.loads(Path(__file__).with_name("divergences.toml").read_text(encoding="utf-8"))
-    return tuple(msgspec.convert(entry, Divergence) for entry in data["divergence"])
+    return read(Path(__file__).with_name("divergences.toml").read_bytes())
+
+
+def read(content: bytes) -> tuple[Divergence, ...]:
+    """The divergences in a file's text. Raises ``DamagedFile``."""
+    try:
+        found = tuple(msgspec.convert(entry, Divergence) for entry in tomllib.loads(content.decode())["divergence"])
+        for each in found:
+            Version(each.since), Version(each.until or each.since)
+        return found
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        raise DamagedFile("spec_examples/conformance/divergences.toml", error) from error
 
 
 def known(version: str, runner: str, *, gate: bool = False) -> dict[str, Divergence]:

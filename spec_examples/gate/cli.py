@@ -25,6 +25,7 @@ from spec_examples.gate.commands.common import AGREED, DISAGREED, NOT_ASKED, Par
 from spec_examples.running import Context, RunnerRaised
 from spec_examples.scenario import InvalidScenario
 from spec_examples.targets import Target, TargetFailed, TargetUnavailable
+from spec_examples.targets.errors import DamagedFile
 
 COMMANDS = (check, update, row, trace, probe, model, matrix, mutants, lint, targets, doctor)
 
@@ -42,7 +43,7 @@ def main(arguments: list[str] | None = None, *, stdout: TextIO | None = None, co
     except Stop as stop:
         print(f"phase-contract: {stop}", file=sys.stderr)
         return stop.status
-    except (TargetUnavailable, InvalidScenario, NoPages) as error:
+    except (TargetUnavailable, DamagedFile, InvalidScenario, NoPages) as error:
         print(f"phase-contract: {error}", file=sys.stderr)
         return NOT_ASKED
     except (TargetFailed, RunnerRaised) as error:

@@ -21,7 +21,7 @@ from spec_examples.conformance.verdicts import Cell, failing_step
 from spec_examples.contract.clauses import CLAUSES
 from spec_examples.execution.show import show_step
 from spec_examples.explorer import page as explorer
-from spec_examples.gate import lint_tables
+from spec_examples.gate import lint_tables, teeth_pages
 from spec_examples.site import whole
 from spec_examples.stories import draw
 from spec_examples.targets import catalogue
@@ -45,6 +45,7 @@ def main() -> None:
         "first-kept.md": "\n".join(f"- {line}" for line in _first_kept(records)),
         "explorer.html": explorer.as_html(),
         "whole.md": whole.as_one(),
+        **teeth_pages.files(Path()),
     }
     for name, text in (files | lint_tables.files()).items():
         (GENERATED / name).write_text(text + "\n", encoding="utf-8")

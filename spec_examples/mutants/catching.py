@@ -41,9 +41,9 @@ class Catch:
 
     ``by`` are the ids of the examples that caught it, in the order in which they were executed; ``clauses`` those that
     they named. ``message`` says why there are none: the divergence that hides it, the release with which its construct
-    came, or which edit does not apply. ``judged`` are the clauses whose judges fail a run of the pages or of the suite,
-    and ``cases`` those of the suite in which they do; both are looked for only on demand, and then ``message`` is what
-    the first of them said.
+    came, or which edit does not apply. ``judged`` are the clauses that were seen to be broken, by the judge of any run
+    that was made, and ``message`` is what the first of these judges said. ``cases`` are those of the suite that show it,
+    if all were asked for.
     """
 
     mutant: Mutant
@@ -111,17 +111,18 @@ class Hunt:
             if not all_examples:
                 break
         catch = Catch(mutant, "caught" if found else "passed", tuple(found), tuple(clauses))
-        return self._judged(catch, session) if all_examples else catch
+        cases = self._failing_with(session) if all_examples else {}
+        return self._judged(catch, session, cases)
 
-    def _judged(self, catch: Catch, session: DefectSession) -> Catch:
-        """The same with what the judges say of every run of the pages and of the suite, the defect's clauses first."""
+    def _judged(self, catch: Catch, session: DefectSession, cases: dict[str, set[str]]) -> Catch:
+        """The same with what the judges say of every run that was made, the defect's clauses first."""
         said: dict[str, str] = {}
         for trace in session.broken:
             for verdict in judge(trace):
                 if verdict.outcome == "failed" and verdict.clause not in self.hidden:
                     said.setdefault(verdict.clause, verdict.message)
-        cases = self._failing_with(session)
         broken = {clause for clauses in cases.values() for clause in clauses} | said.keys()
+        broken |= set(catch.clauses) & set(catch.mutant.clauses)
         judged = [clause for clause in CLAUSES if clause in broken]
         judged.sort(key=lambda clause: clause not in catch.mutant.clauses)
         message = next((said[clause] for clause in judged if clause in said), "")

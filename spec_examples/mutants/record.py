@@ -47,7 +47,8 @@ class Caught:
 class CatchRecord:
     """What caught the defects of one release's runner.
 
-    ``recorded`` is the date. ``examples`` has every example that was executed: its key, and the page, line and kind
+    ``recorded`` is the date. ``every`` says whether each defect was put to every example and case, or only to the first
+    that catches it. ``examples`` has every example that was executed: its key, and the page, line and kind
     that it had then. ``made_with`` are digests of what the catches depend on.
     """
 
@@ -58,6 +59,7 @@ class CatchRecord:
     python: str
     recorded: str
     made_with: dict[str, str]
+    every: bool = False
     examples: dict[str, str] = field(default_factory=dict)
     caught: dict[str, Caught] = field(default_factory=dict)
 
@@ -137,6 +139,7 @@ def read(path: Path) -> CatchRecord:
         return CatchRecord(
             **{name: _text(data[name]) for name in ("vllm_omni", "vllm", "runner", "torch", "python", "recorded")},
             made_with=_texts(data["made_with"]),
+            every=data["every"] is True,
             examples=_texts(data["examples"]),
             caught=caught,
         )
@@ -206,6 +209,7 @@ def as_text(record: CatchRecord) -> str:
             f"{name} = {_quoted(getattr(record, name))}"
             for name in ("vllm_omni", "vllm", "runner", "torch", "python", "recorded")
         ),
+        f"every = {json.dumps(record.every)}",
         "",
         "[made_with]",
         *(f"{name} = {_quoted(value)}" for name, value in record.made_with.items()),

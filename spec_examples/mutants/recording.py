@@ -12,8 +12,11 @@ from spec_examples.mutants.record import CatchRecord, Caught, digest_of, key
 from spec_examples.trace import Environment
 
 
-def record(catches: Iterable[Catch], hunt: Hunt, environment: Environment) -> CatchRecord:
-    """Write the catches. Those of other defects are kept if they depend on the same, examples included."""
+def record(catches: Iterable[Catch], hunt: Hunt, environment: Environment, *, every: bool) -> CatchRecord:
+    """Write the catches; ``every`` says that all examples were asked.
+
+    Those of other defects are kept if they depend on the same, examples included.
+    """
     executed = {each.id: key(each, page) for page in hunt.pages for each in page.examples if each.id in hunt.control}
     examples = {
         executed[each.id]: f"{each.id} {each.kind}"
@@ -29,6 +32,7 @@ def record(catches: Iterable[Catch], hunt: Hunt, environment: Environment) -> Ca
         python=environment.python,
         recorded=date.today().isoformat(),
         made_with=recorded.ingredients(environment.vllm_omni),
+        every=every,
         examples=examples,
     )
     found = {**_kept(made), **{catch.mutant.name: _caught(catch, executed) for catch in catches}}
@@ -43,7 +47,10 @@ def _kept(made: CatchRecord) -> dict[str, Caught]:
         before = recorded.read(made.path)
     except ValueError:
         return {}
-    same = before.made_with == made.made_with and before.examples.keys() == made.examples.keys()
+    same = (before.made_with, before.every) == (
+        made.made_with,
+        made.every,
+    ) and before.examples.keys() == made.examples.keys()
     return before.valid if same else {}
 
 

@@ -11,6 +11,8 @@ from typing import Literal
 import msgspec
 from packaging.version import InvalidVersion, Version
 
+from spec_examples.targets.errors import DamagedFile
+
 
 @dataclass(frozen=True)
 class Release:
@@ -45,10 +47,17 @@ class Release:
 @cache
 def releases() -> tuple[Release, ...]:
     """Every release in the catalogue, oldest first."""
-    text = resources.files("spec_examples.targets").joinpath("releases.toml").read_text(encoding="utf-8")
-    entries = tomllib.loads(text)["release"]
-    found = (msgspec.convert(entry, Release) for entry in entries)
-    return tuple(sorted(found, key=lambda release: Version(release.vllm_omni)))
+    return read(resources.files("spec_examples.targets").joinpath("releases.toml").read_bytes())
+
+
+def read(content: bytes) -> tuple[Release, ...]:
+    """The releases in a catalogue's text, oldest first. Raises ``DamagedFile``."""
+    try:
+        entries = tomllib.loads(content.decode())["release"]
+        found = [msgspec.convert(entry, Release) for entry in entries]
+        return tuple(sorted(found, key=lambda release: Version(release.vllm_omni)))
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        raise DamagedFile("spec_examples/targets/releases.toml", error) from error
 
 
 def sampled() -> tuple[Release, ...]:

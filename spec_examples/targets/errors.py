@@ -13,3 +13,13 @@ class TargetUnavailable(TargetError):
 
 class TargetFailed(TargetError):
     """The target had finished its control, and then died, hung or answered with something that is no trace."""
+
+
+class DamagedFile(ValueError):
+    """A file that comes with this package cannot be read: ``path`` is below the repository."""
+
+    def __init__(self, path: str, error: Exception) -> None:
+        reason = (
+            f"lacks {error}" if isinstance(error, KeyError) else " ".join(str(error).split()) or type(error).__name__
+        )
+        super().__init__(f"{path}: {reason}; restore it, as it came with this package")

@@ -3,6 +3,6 @@
 Everything is read: the pages, the tests' source, and the recorded catches. Nothing is run.
 """
 
-from spec_examples.traceability.cover import Cover, Evidence, Wrong, covers, evidence, wrong
+from spec_examples.traceability.cover import Cover, Evidence, Wrong, covers, evidence, gone, wrong
 
-__all__ = ["Cover", "Evidence", "Wrong", "covers", "evidence", "wrong"]
+__all__ = ["Cover", "Evidence", "Wrong", "covers", "evidence", "gone", "wrong"]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from spec_examples.contract import pair
-from spec_examples.contract.clauses import CLAUSES, Clause
+from spec_examples.contract.clauses import CLAUSES, MODEL_CLAUSES, Clause
 from spec_examples.contract.judge import JUDGES
 from spec_examples.markdown import Example, Page, read
 from spec_examples.mutants import record as catches
@@ -64,7 +64,7 @@ class Wrong:
 def evidence(root: Path) -> Evidence:
     """What a clone has. Raises ``PageError`` and ``ValueError`` where a page or a record cannot be read."""
     pages = tuple(read(path) for path in sorted((root / CONTRACT).glob("*.md")))
-    return Evidence(pages, named_tests(root), tuple(catches.read_all()), CLAUSES, JUDGED)
+    return Evidence(pages, named_tests(root), tuple(catches.read_all()), {**CLAUSES, **MODEL_CLAUSES}, JUDGED)
 
 
 def covers(found: Evidence) -> tuple[Cover, ...]:
@@ -97,7 +97,7 @@ def wrong(found: Evidence) -> list[Wrong]:
         *_unknown(found),
         *_unbound(found.pages),
         *(Wrong(record.shown, *each) for record in found.records for each in invalid(record)),
-        *(each for record in found.records for each in _gone(record, found.pages)),
+        *gone(found.records, found.pages),
     ]
 
 
@@ -142,11 +142,12 @@ def _unbound(pages: Iterable[Page]) -> Iterator[Wrong]:
                 yield Wrong(each.page, each.line, f"no clause stands behind {each.binds!r}: {right}")
 
 
-def _gone(record: CatchRecord, pages: Iterable[Page]) -> Iterator[Wrong]:
+def gone(records: Iterable[CatchRecord], pages: Iterable[Page]) -> Iterator[Wrong]:
     """Defects that were caught on pages, by examples of which none is there any more as it was."""
     now = catches.keys(pages).keys()
-    for caught in record.valid.values():
-        if caught.by and not now & set(caught.by):
-            gone = ", ".join(record.examples.get(each, each) for each in caught.by)
-            message = f"{caught.name} was caught by {gone} alone, which is gone or was edited; {record.again}"
-            yield Wrong(record.shown, record.line(caught.name), message)
+    for record in records:
+        for caught in record.valid.values():
+            if caught.by and not now & set(caught.by):
+                by = ", ".join(record.examples.get(each, each) for each in caught.by)
+                message = f"{caught.name} was caught by {by}, which is gone or was edited; {record.again}"
+                yield Wrong(record.shown, record.line(caught.name), message)

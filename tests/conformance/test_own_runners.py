@@ -85,8 +85,9 @@ def test_a_check_of_the_clause_s_page_is_red_on_it_and_on_nothing_else(plugins, 
     page = HERE.parents[1] / CLAUSES[WRONG[name][0]].page
     target = resolve(runner=f"my_plugin.runner:{name}")
     status = main(["check", str(page), "--format", "json", "--runner", target.runner], context=Context(plugins, target))
-    report = json.loads(capsys.readouterr().out)
-    assert status == 1
+    out, err = capsys.readouterr()
+    assert status == 1, err
+    report = json.loads(out)
     assert WRONG[name][0] in {clause for example in report["examples"] for clause in violated(example)}
     assert {each["clause"] for each in report["broken"]} <= set(WRONG[name])
 

@@ -45,14 +45,14 @@ def add(commands: Commands, default: Target) -> None:
         "  phase-contract mutants\n"
         "  phase-contract mutants boundary-late scalar-guard-dropped --all\n"
         "  phase-contract mutants --runner v2 --format json --output mutants.json\n"
-        "  phase-contract mutants --record",
+        "  phase-contract mutants --record --all",
     )
     parser.add_argument("names", nargs="*", metavar="NAME", help="defects (default: all of the runner's)")
     parser.add_argument(
         "--all", action="store_true", help="name every example that catches a defect, not only the first"
     )
     parser.add_argument(
-        "--record", action="store_true", help="write every example that catches a defect to the committed catches"
+        "--record", action="store_true", help="write what caught each to the committed catches; with --all, all that do"
     )
     add_target_options(parser, default)
     add_output_options(parser)
@@ -74,9 +74,9 @@ def _mutants(options: argparse.Namespace, out: TextIO, context: Context | None) 
             catches = []
             for number, mutant in enumerate(mutants, start=1):
                 status.update(f"{number} of {len(mutants)}: {mutant.name}")
-                catches.append(hunt.hunt(mutant, all_examples=options.all or options.record))
+                catches.append(hunt.hunt(mutant, all_examples=options.all))
             if options.record and not hunt.red:
-                recording.record(catches, hunt, environment)
+                recording.record(catches, hunt, environment, every=options.all)
         if options.format == "json":
             stream.write(_as_json(catches, hunt.red, environment))
         else:
