@@ -42,8 +42,8 @@ class Catch:
     ``by`` are the ids of the examples that caught it, in the order in which they were executed; ``clauses`` those that
     they named. ``message`` says why there are none: the divergence that hides it, the release with which its construct
     came, or which edit does not apply. ``judged`` are the clauses that were seen to be broken, by the judge of any run
-    that was made, and ``message`` is what the first of these judges said. ``cases`` are those of the suite that show it,
-    if all were asked for.
+    that was made, and ``message`` is what the first of these judges said. ``cases`` are those of the suite that show
+    it, if all were asked for.
     """
 
     mutant: Mutant
