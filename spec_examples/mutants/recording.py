@@ -42,16 +42,16 @@ def record(catches: Iterable[Catch], hunt: Hunt, environment: Environment, *, ev
 
 
 def _kept(made: CatchRecord) -> dict[str, Caught]:
-    """What an earlier run found of defects that are what they were, with the same examples and ingredients."""
+    """What an earlier run found of defects that are what they were, caught by examples that are what they were."""
     try:
         before = recorded.read(made.path)
     except ValueError:
         return {}
-    same = (before.made_with, before.every) == (
-        made.made_with,
-        made.every,
-    ) and before.examples.keys() == made.examples.keys()
-    return before.valid if same else {}
+    if (before.made_with, before.every) != (made.made_with, made.every):
+        return {}
+    if made.every and before.examples.keys() != made.examples.keys():
+        return {}  # another example may catch them too
+    return {name: caught for name, caught in before.valid.items() if made.examples.keys() >= set(caught.by)}
 
 
 def _caught(catch: Catch, executed: dict[str, str]) -> Caught:
