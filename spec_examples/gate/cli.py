@@ -41,22 +41,28 @@ def main(arguments: list[str] | None = None, *, stdout: TextIO | None = None, co
         options = _parser(context.target if context else Target()).parse_args(arguments)
         return options.run(options, out, context)
     except Stop as stop:
-        print(f"phase-contract: {stop}", file=sys.stderr)
+        _say(stop)
         return stop.status
     except (TargetUnavailable, DamagedFile, InvalidScenario, NoPages) as error:
-        print(f"phase-contract: {error}", file=sys.stderr)
+        _say(error)
         return NOT_ASKED
     except (TargetFailed, RunnerRaised) as error:
-        print(f"phase-contract: {error}", file=sys.stderr)
+        _say(error)
         return DISAGREED
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return AGREED
     except KeyboardInterrupt:
-        print("phase-contract: interrupted", file=sys.stderr)
+        _say("interrupted")
         return 130
     except SystemExit as exit_:  # argparse: --help ends with 0, bad usage with 2
         return exit_.code if isinstance(exit_.code, int) else NOT_ASKED
+
+
+def _say(message: object) -> None:
+    """One line, whatever was typed: what cannot be printed in it is shown escaped."""
+    shown = "".join(c if c.isprintable() else repr(c)[1:-1] for c in str(message))
+    print(f"phase-contract: {shown}", file=sys.stderr)
 
 
 def _parser(default: Target) -> argparse.ArgumentParser:
