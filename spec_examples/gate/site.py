@@ -137,7 +137,8 @@ def _section(record: Record) -> Iterator[str]:
     yield f'<h2 id="{_anchor(record)}">vLLM-Omni {record.vllm_omni}, {_runner(record)} runner</h2>'
     yield f"<p>{_facts(record)}</p>"
     traces = recorded.traces_of(record) if record.how == "run" and record.traces_path.is_file() else {}
-    yield '<div class="matrix" tabindex="0" role="region" aria-label="Clauses">'
+    label = f"Clauses on {record.vllm_omni}, {_runner(record)}"
+    yield f'<div class="matrix" tabindex="0" role="region" aria-label="{escape(label)}">'
     yield '<table class="evidence"><thead><tr><th scope="col">Clause</th><th scope="col">Verdict</th>'
     yield '<th scope="col">Shown by</th></tr></thead><tbody>'
     shown: set[str] = set()
