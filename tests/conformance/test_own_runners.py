@@ -30,12 +30,15 @@ WRONG = {
     "BelievesTheModel": ("FIELD-7", "FIELD-2", "FIELD-4"),
     "ForgetsTheLength": ("HOOK-1", "FIELD-1", "FIELD-4", "FIELD-5", "FIELD-6", "FIELD-7", "ROUTE-6"),
     "BatchAsPrefill": ("HOOK-2", "FIELD-3", "FIELD-4", "FIELD-6"),
+    "ReplacesNestedState": ("STATE-1",),
+    "RemembersTheEnded": ("STATE-2",),
     "ScalarWhenMixed": ("ROUTE-1",),
     "MtpTwice": ("ROUTE-2",),
     "TouchesPrompt": ("ROUTE-3",),
     "MtpAtTheWrongOffset": ("ROUTE-4",),
     "TouchesLongSpans": ("ROUTE-5",),
     "ScalesTheBatch": ("ROUTE-6",),
+    "KeepsTheSchedulersIds": ("ROUTE-8",),
 }
 """The clause that each runner of the plugin breaks, and then those that cannot be kept with it.
 

@@ -104,6 +104,25 @@ class BatchAsPrefill(GPUARModelRunner):
         return hook(input_ids=input_ids, req_infos=[{**info, "_omni_is_prefill": True} for info in req_infos])
 
 
+class ReplacesNestedState(GPUARModelRunner):
+    """STATE-1: lets a nested update replace all that stood under its key, as ``dict.update`` does."""
+
+    def _update_intermediate_buffer(self, req_id, upd):
+        for key in [key for key, value in upd.items() if isinstance(value, dict)]:
+            self.model_intermediate_buffer.get(req_id, {}).pop(key, None)
+        super()._update_intermediate_buffer(req_id, upd)
+
+
+class RemembersTheEnded(GPUARModelRunner):
+    """STATE-2: keeps the state of ended requests, to go on with a conversation that has the same identifier."""
+
+    def _update_states(self, scheduled):
+        ended = {each: self.model_intermediate_buffer.get(each, {}) for each in scheduled.finished_req_ids}
+        result = super()._update_states(scheduled)
+        self.model_intermediate_buffer.update(ended)
+        return result
+
+
 class ScalarWhenMixed(GPUARModelRunner):
     """ROUTE-1: uses the batched hook only in steps without prefill."""
 
@@ -161,6 +180,17 @@ class ScalesTheBatch(GPUARModelRunner):
             for start, span, is_prefill in spans(self, arguments[0]):
                 if span == 1 and not is_prefill:
                     result[1][start] *= 0.5
+        return result
+
+
+class KeepsTheSchedulersIds(GPUARModelRunner):
+    """ROUTE-8: hands ``forward`` the ids that the scheduler gave, whatever the hooks returned."""
+
+    def _preprocess(self, *arguments, **options):
+        scheduled = self.input_ids.gpu.clone()
+        result = super()._preprocess(*arguments, **options)
+        if result[0] is not None:
+            result[0].copy_(scheduled[: len(result[0])])
         return result
 
 
