@@ -1,4 +1,4 @@
-"""Check what is recorded of the models: that it is of today's lint, and that every finding was read by a person."""
+"""Check what is recorded of the models: that it is of today's lint, and that every finding was read."""
 
 from __future__ import annotations
 
