@@ -139,7 +139,7 @@ def _file(page: PageExecution, block: Example) -> None:
 
 
 def _is_run_later(page: PageExecution, block: Example) -> bool:
-    later = (e for e in page.page.examples if e.line > block.line and e.language == "python")
+    later = (e for e in page.page.examples if e.line > block.line and e.language in ("python", "console"))
     return any(f"{block.title}:" in e.source for e in later)
 
 

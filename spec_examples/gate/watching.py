@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from spec_examples.execution.result import Result
 from spec_examples.gate.check import PageReport, check_again
@@ -14,6 +15,9 @@ from spec_examples.scenario import Scenario
 from spec_examples.targets import Session, Target
 from spec_examples.targets.session import is_ours
 from spec_examples.trace import Trace
+
+if TYPE_CHECKING:
+    from watchdog.observers.api import BaseObserver
 
 SETTLE_S = 0.03
 """An editor writes a file in several moves, which are one change."""
@@ -75,7 +79,7 @@ def _said(result: Result) -> tuple[object, ...]:
 
 
 def changes(folders: Iterable[Path], suffixes: tuple[str, ...]) -> Iterator[set[Path]]:
-    """The files that were changed below ``folders``, as soon as nothing more comes. Never ends."""
+    """The files that are changed below ``folders`` from now on, as soon as nothing more comes. Never ends."""
     from watchdog.events import FileSystemEvent, FileSystemEventHandler
     from watchdog.observers import Observer
 
@@ -93,6 +97,10 @@ def changes(folders: Iterable[Path], suffixes: tuple[str, ...]) -> Iterator[set[
     for folder in {folder.resolve() for folder in folders}:
         observer.schedule(Note(), str(folder), recursive=True)
     observer.start()
+    return _settled(seen, observer)
+
+
+def _settled(seen: queue.Queue[Path], observer: BaseObserver) -> Iterator[set[Path]]:
     try:
         while True:
             found = {seen.get()}

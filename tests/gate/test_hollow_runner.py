@@ -24,7 +24,10 @@ class HollowSession(Session):
         return Trace()
 
 
-@pytest.mark.parametrize("page", sorted(ROOT.glob("docs/contract/*.md")), ids=lambda page: page.stem)
+PAGES = sorted(set(ROOT.glob("docs/contract/*.md")) - {ROOT / "docs/contract/whole.md"})  # it is made of the others
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_every_example_fails(page):
     report = check([page], HollowSession(live=True), Target())  # what is recorded is no answer of this runner
     assert report.results

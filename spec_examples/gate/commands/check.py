@@ -146,8 +146,9 @@ def _keep_watching(
     """Check again what changes; a runner in a folder is imported anew when one of its files changes."""
     runner = [] if target.is_installed or target.is_release else [Path(target.vllm_omni).resolve()]
     watched = [*{path.parent for path in state}, *(folder / "vllm_omni" for folder in runner)]
+    saved = changes(watched, (".md", ".py"))  # noticed before it is said that they are
     write(f"watching {len(state)} page{'s' * (len(state) != 1)}; interrupt to end\n")
-    for changed in changes(watched, (".md", ".py")):
+    for changed in saved:
         if any(path.suffix == ".py" and path.is_relative_to(folder) for path in changed for folder in runner):
             session.forget()
             changed |= state.keys()
