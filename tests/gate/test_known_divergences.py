@@ -36,7 +36,9 @@ def test_what_is_known_is_reported_and_green(checked):
     assert red(report) == []
     assert report.exit_code == 0
     seen = {clause for result in report.results if result.outcome == "diverges" for clause in result.clauses}
-    assert seen == set(known("0.30.0", "v2", gate=True))
+    expected = known("0.30.0", "v2", gate=True)
+    assert seen <= set(expected)
+    assert {expected[clause].id for clause in seen} == {each.id for each in expected.values()}
     assert "::notice" in github.render(report)
     assert '"suppressions"' in sarif.render(report)
 
@@ -45,7 +47,9 @@ def test_a_divergence_that_was_mended_is_red_and_says_what_to_edit(checked):
     report = checked((UNGUARDED, GUARDED))
     assert report.exit_code == 1
     gone = [line for line in red(report) if line.startswith(f"{PAGE}:1: ")]
-    assert len(gone) == len(red(report)) == 2
+    assert len(gone) == 2
+    shown = [line for line in red(report) if line not in gone]  # the pages that show it have to be changed as well
+    assert all("prints something else" in line for line in shown), shown
     for clause, line in zip(("ROUTE-2", "ROUTE-3"), gone, strict=True):
         assert f"{clause} is kept here, so the known divergence 'v2-prefill-tail' is gone" in line
         assert "spec_examples/conformance/divergences.toml" in line
