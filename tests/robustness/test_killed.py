@@ -58,8 +58,10 @@ def test_a_check(how, kills, tmp_path, session, capsys):
     for _ in range(kills):
         words = ["check", page, "--format", "json", "--output", str(report)]
         process, out, err = stopped(words, how, moments.uniform(SOON_S, LATE_S))
-        assert process.returncode in (130, -how)
-        assert not report.exists()
+        assert process.returncode in (0, 130, -how)  # 0: it had come to its end
+        if report.exists() or process.returncode == 0:  # or nearly so: what stands there is whole
+            assert json.loads(report.read_text())["summary"]["failed"] == 0
+            report.unlink()
         assert workers_of(process.pid) == []
         if process.returncode == 130:
             assert (out, err.splitlines()[-1]) == ("", "phase-contract: interrupted")
@@ -75,13 +77,16 @@ def test_a_matrix(how, kills, tmp_path):
     moments = random.Random(how)
     report = tmp_path / "matrix.txt"
     words = ["matrix", "--release", "0.30.0", "--output", str(report)]
+    written = set()
     for _ in range(2 * kills):
         process, _, _ = stopped(words, how, moments.uniform(0, 1.5))
         assert process.returncode in (0, 130, -how)
-        assert report.exists() == (process.returncode == 0)
-        report.unlink(missing_ok=True)
+        if report.exists() or process.returncode == 0:
+            written.add(report.read_text())
+            report.unlink()
     assert main(words) == 0
-    assert report.read_text().splitlines()[0].split() == ["FIELD", "HOOK", "ROUTE", "OWN"]
+    assert written <= {report.read_text()}
+    assert report.read_text().splitlines()[0].split() == ["FIELD", "HOOK", "STATE", "ROUTE", "OWN"]
 
 
 WRITER = """
