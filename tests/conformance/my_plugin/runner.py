@@ -140,7 +140,7 @@ class TouchesPrompt(GPUARModelRunner):
         result = super()._preprocess(*arguments, **options)
         for start, span, is_prefill in spans(self, arguments[0]):
             if is_prefill:
-                result[1][start : start + span] *= 0.5
+                result[1][start : start + span] *= 2
         return result
 
 
@@ -151,7 +151,7 @@ class TouchesLongSpans(GPUARModelRunner):
         result = super()._preprocess(*arguments, **options)
         for start, span, is_prefill in spans(self, arguments[0]):
             if span > 1 and not is_prefill:
-                result[1][start + span - 1] = 0.5
+                result[1][start + span - 1] = 2
         return result
 
 
