@@ -147,19 +147,17 @@ def test_the_first_release_that_keeps_each_clause():
     assert {since[clause] for clause in ("ROUTE-1", "ROUTE-4", "ROUTE-5", "OWN-1")} == {"0.18.0"}
 
 
-def test_nothing_stale_is_quick_and_imports_no_vllm(tmp_path):
+def test_nothing_stale_imports_no_vllm(tmp_path):
     program = (
-        "import sys, time\n"
+        "import sys\n"
         "from spec_examples.gate.cli import main\n"
         "status = main(['matrix', '--output', sys.argv[1]])\n"
         "assert not {'vllm', 'vllm_omni', 'torch'} & sys.modules.keys()\n"
-        "sys.stdout.write(f'{status} {time.process_time()}')\n"
+        "sys.stdout.write(str(status))\n"
     )
     done = subprocess.run([sys.executable, "-c", program, str(tmp_path / "matrix.txt")], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-    status, seconds = done.stdout.split()
-    assert status == "0"
-    assert float(seconds) < 2
+    assert done.stdout == "0"
 
 
 @pytest.mark.parametrize("count", [1, 2, 3, 7, 25, 40])
