@@ -207,7 +207,7 @@ class Adapter(nn.Module):
 
     def show(self, info: dict[str, Any], span: int = 1) -> str:
         """Change what the runner says of a row into what the view lets the model see, in place; whose row it is."""
-        # phase-contract: allow[silent-progress-default] on a release without the fields nobody says how long a prompt is
+        # phase-contract: allow[silent-progress-default] a release without the fields does not say it
         prompt_len = int(info.get("_omni_prompt_len", span))
         request = str(info.get("request_id", info.get("req_id", "")))
         if self.view["both_names"]:
