@@ -40,7 +40,7 @@ WANTED = (
 UNWANTED = re.compile(r"^(build|site|dist|\.venv[^/]*|\.git)/|__pycache__|\.pyc$")
 """What is made from the rest, and is in no archive."""
 
-LARGEST_WHEEL_BYTES = 8 << 20
+LARGEST_WHEEL_BYTES = 4 << 20
 
 
 class DistError(Exception):

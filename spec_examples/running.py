@@ -147,6 +147,14 @@ def _place(on: str) -> str:
     return INSTALLED if on == installed_version() else on
 
 
+def scalar_twin(scenario: Scenario) -> Scenario | None:
+    """The same steps for the stub talker that has the scalar hook alone; ``None`` where the talker has no such twin."""
+    talker = scenario.talker
+    if not isinstance(talker, str) or "atched" not in talker:
+        return None
+    return replace(scenario, talker=talker.replace("batched", "scalar").replace("Batched", "Scalar"))
+
+
 def settings(file: str, **more: bool | int) -> Limits:
     """The limits that a stage's settings ask for.
 

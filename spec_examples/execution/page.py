@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 from spec_examples.conformance.known import known
 from spec_examples.contract.judge import excluded, judge, took_mtp
+from spec_examples.contract.pair import judge_pair
+from spec_examples.contract.verdict import Verdict
 from spec_examples.execution import blocks, claims, tables
 from spec_examples.execution.interpreter import Interpreter
 from spec_examples.execution.result import Disagreement, Result, Shown, State, Unaskable
 from spec_examples.execution.show import show_step
 from spec_examples.markdown import Example, Page
-from spec_examples.running import SETTINGS_LANGUAGES, Context, Made, RunnerRaised, running
+from spec_examples.running import SETTINGS_LANGUAGES, Context, Made, RunnerRaised, running, scalar_twin
 from spec_examples.scenario import InvalidScenario, Row
 from spec_examples.targets import Session, Target, TargetFailed, TargetUnavailable
+from spec_examples.trace import Trace
 
 EXCLUSIONS = {"ROUTE-2", "ROUTE-3", "ROUTE-5"}
 """Clauses that say who does not take MTP: a run shows one only where somebody else does take it."""
@@ -182,8 +185,8 @@ class PageExecution:
         said: dict[str, str] = {}
         steps: dict[str, None] = {}
         for one in made:
-            for verdict in judge(one.trace):
-                if verdict.outcome == "failed" and verdict.clause not in said:
+            for verdict in _broken(one.trace):
+                if verdict.clause not in said:
                     said[verdict.clause] = f"  {verdict.clause}: {verdict.message}"
                     if verdict.step:
                         steps[show_step(one.trace, verdict.step)] = None
@@ -191,6 +194,9 @@ class PageExecution:
                 said.setdefault("", f"  the talker's own {one.trace.error_in} raised {one.trace.error}")
             elif one.trace.error:  # a row at which the runner stops is not routed
                 said.setdefault("ROUTE-1", f"  ROUTE-1: the runner raised {one.trace.error}")
+        for verdict in _compared(made):
+            if verdict.outcome == "failed":
+                said.setdefault(verdict.clause, f"  {verdict.clause}: {verdict.message}")
         return tuple(filter(None, said)), "\n".join([*said.values(), *steps])
 
     @staticmethod
@@ -228,12 +234,28 @@ class PageExecution:
         )
 
 
+def _broken(trace: Trace) -> list[Verdict]:
+    """What a run violates. Where the talker stopped by itself, rows behind that one reach no hook and break nothing."""
+    stopped = len(trace.steps) if trace.error_in else 0
+    failed = [verdict for verdict in judge(trace) if verdict.outcome == "failed"]
+    return [verdict for verdict in failed if (verdict.clause, verdict.step) != ("ROUTE-1", stopped)]
+
+
+def _compared(made: list[Made]) -> Iterator[Verdict]:
+    """ROUTE-6 of the same steps through the scalar and through the batched hook, where an example runs both."""
+    traces = {one.scenario: one.trace for one in made}
+    for scenario, trace in traces.items():
+        twin = scalar_twin(scenario)
+        if twin in traces and not trace.error_in and not traces[twin].error_in:
+            yield judge_pair(traces[twin], trace)
+
+
 def _shown(made: list[Made]) -> tuple[Shown, ...]:
     """For each clause that some run violates, the first run and step in which it does."""
     found: dict[str, Shown] = {}
     for one in made:
-        broken = [(v.clause, v.step, v.request) for v in judge(one.trace) if v.outcome == "failed"]
-        broken += [("ROUTE-1", len(one.trace.steps), None)] if one.trace.error else []
+        broken = [(v.clause, v.step, v.request) for v in _broken(one.trace)]
+        broken += [("ROUTE-1", len(one.trace.steps), None)] if one.trace.error and not one.trace.error_in else []
         for clause, step, request in broken:
             rows = one.trace.steps[step - 1].rows if step and step <= len(one.trace.steps) else ()
             forced = tuple(Row(row.prompt_len, row.computed, row.span, row.request) for row in rows)

@@ -12,6 +12,7 @@ from spec_examples.contract.judge import judge
 from spec_examples.contract.pair import judge_pair
 from spec_examples.contract.verdict import Verdict
 from spec_examples.gate.words import command_of
+from spec_examples.running import scalar_twin
 from spec_examples.scenario import Scenario
 from spec_examples.search.reached import Reached
 from spec_examples.search.strategies import TALKERS, scenarios
@@ -119,7 +120,7 @@ def _fails(verdict: Verdict, known: Sequence[str]) -> bool:
 
 def _pair(session: Session, target: Target, scenario: Scenario, trace: Trace) -> tuple[Verdict, ...]:
     """ROUTE-6, where the scenario has a twin with the other hook."""
-    if scenario.talker != "batched" or trace.error:
+    twin = scalar_twin(scenario)
+    if twin is None or trace.error:
         return ()
-    twin = Scenario("scalar", requests=scenario.requests, limits=scenario.limits, planted=scenario.planted)
     return (judge_pair(session.run(twin, target), trace),)

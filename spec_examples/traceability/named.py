@@ -5,7 +5,10 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from pathlib import Path
+
+from spec_examples.contract.clauses import CLAUSES, MODEL_CLAUSES
 
 MARKER = "clause"
 
@@ -43,7 +46,10 @@ def _of(path: Path, shown: Path) -> Iterator[NamedTest]:
 
 
 def _clauses(mark: ast.expr) -> Iterator[str]:
-    """The arguments of each ``pytest.mark.clause(…)`` in an expression."""
+    """The arguments of each ``pytest.mark.clause(…)`` in an expression; ``FIELD-*`` stands for each that it matches."""
     for node in ast.walk(mark):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == MARKER:
-            yield from (each.value for each in node.args if isinstance(each, ast.Constant))  # type: ignore[misc]
+            for each in node.args:
+                if isinstance(each, ast.Constant):
+                    name = str(each.value)
+                    yield from [id_ for id_ in (*CLAUSES, *MODEL_CLAUSES) if fnmatchcase(id_, name)] or [name]

@@ -11,7 +11,7 @@ RECORD = "found-e2e"
 
 
 @pytest.fixture(scope="module")
-def verdicts():
+def verdicts(real_models):
     with Session() as session:
         return {talker.name: found(session, resolve(), talker) for talker in E2E_TALKERS}
 

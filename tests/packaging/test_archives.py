@@ -17,7 +17,7 @@ def test_both_hold_what_they_should_and_nothing_else(archives):
 def test_a_file_that_is_lost_from_the_wheel_is_named(archives, tmp_path, lost):
     sdist, wheel = archives
     less = tmp_path / wheel.name
-    with zipfile.ZipFile(wheel) as whole, zipfile.ZipFile(less, "w") as part:
+    with zipfile.ZipFile(wheel) as whole, zipfile.ZipFile(less, "w", zipfile.ZIP_DEFLATED) as part:
         for name in whole.namelist():
             if name != lost:
                 part.writestr(name, whole.read(name))

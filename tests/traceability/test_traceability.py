@@ -164,6 +164,14 @@ def test_a_marked_module_marks_each_of_its_tests(tmp_path):
     ]
 
 
+def test_a_pattern_names_each_clause_that_it_matches(tmp_path):
+    (tmp_path / "tests").mkdir()
+    (tmp_path / "tests" / "test_x.py").write_text(
+        "import pytest\n\n\n@pytest.mark.clause('HOOK-[12]', 'STATE-*')\ndef test_x():\n    pass\n"
+    )
+    assert [test.clauses for test in named_tests(tmp_path)] == [("HOOK-1", "HOOK-2", "STATE-1", "STATE-2")]
+
+
 # Sentences
 
 
