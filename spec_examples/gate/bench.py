@@ -28,6 +28,8 @@ from spec_examples.execution.tables import placements
 from spec_examples.gate.check import check
 from spec_examples.gate.commands.common import DISAGREED
 from spec_examples.gate.watching import WarmSession, recheck
+from spec_examples.mutants import mutants_of
+from spec_examples.mutants.catching import Hunt
 from spec_examples.running import forced
 from spec_examples.targets import Session, Target, catalogue, install
 
@@ -99,6 +101,11 @@ def measure(say: Callable[[str], None]) -> list[Figure]:
             "forced rows on an imported runner", f"{rate:.0f} rows a second", rate / 300, "at least 1 (300 a second)"
         )
     )
+
+    say("breaking the imported runner in each known way")
+    seconds, defects = _first_catches()
+    name = f"mutants: a defect to its first catch, mean of {defects}"
+    figures.append(Figure(name, f"{seconds:.2f} s", seconds / 0.5, "at most 1 (0.5 s)"))
 
     say("checking a page again after an edit, the runner kept imported")
     again, cold = _recheck()
@@ -191,6 +198,18 @@ def _rows_a_second() -> float:
         for _ in range(5):
             rows += sum(len(step.rows) for scenario in scenarios for step in session.run(scenario).steps)
         return rows / (time.monotonic() - started)
+
+
+def _first_catches() -> tuple[float, int]:
+    """Wall seconds of a defect of the shared runner to the first example that catches it, and how many there are."""
+    with Session() as session:
+        hunt = Hunt(sorted(Path("docs/contract").glob("*.md")), session, Target())
+        hunt.run_control()
+        defects, started = mutants_of("ar"), time.monotonic()
+        passed = [mutant.name for mutant in defects if hunt.hunt(mutant).state != "caught"]
+        if passed:
+            raise SystemExit(f"nothing catches {', '.join(passed)}")
+        return (time.monotonic() - started) / len(defects), len(defects)
 
 
 def _machine() -> str:

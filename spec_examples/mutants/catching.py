@@ -6,7 +6,7 @@ promises, it also does where it names a clause that it does not name there.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -20,6 +20,7 @@ from spec_examples.execution.page import PageExecution
 from spec_examples.execution.result import Result
 from spec_examples.execution.tables import ROUTING
 from spec_examples.markdown import Example, Page, read
+from spec_examples.mutants import record as recorded
 from spec_examples.mutants.beyond_pages import failing
 from spec_examples.mutants.mutant import Mutant
 from spec_examples.mutants.needs import needs
@@ -70,6 +71,10 @@ class Hunt:
         """What came of each example that asks the target, on the runner as it is."""
         self.red: list[Result] = []
         """The examples that are red without any defect, and so say nothing of one."""
+        self.keys = {each.id: recorded.key(each, page) for page in self.pages for each in page.examples}
+        self._likely = {
+            name: set(caught.by) for name, caught in recorded.caught_on(self.version, target.runner).items()
+        }
         self._others: Traces = {}
 
     def run_control(self) -> None:
@@ -89,8 +94,19 @@ class Hunt:
                 elif not asked or self.target in asked:
                     self.control[example.id] = result
 
-    def hunt(self, mutant: Mutant, *, all_examples: bool = False) -> Catch:
-        """Execute examples with ``mutant`` in the runner, until one catches it or, on demand, all of them."""
+    def hunt(
+        self,
+        mutant: Mutant,
+        *,
+        all_examples: bool = False,
+        earlier: recorded.Caught | None = None,
+        asked: Collection[str] = (),
+    ) -> Catch:
+        """Execute examples with ``mutant`` in the runner, until one catches it or, on demand, all of them.
+
+        ``earlier`` is what all examples with the keys ``asked``, and the suite, showed of it before: these are not run
+        again.
+        """
         if mutant.is_before(self.version):
             there = f"vLLM-Omni {self.version} does not have what it edits, which came with {mutant.since}"
             return Catch(mutant, "not-measurable", message=there)
@@ -105,16 +121,18 @@ class Hunt:
             return Catch(mutant, "not-measurable", message=f"the runner breaks {breaks} as it is: {', '.join(ids)}")
         found: list[str] = []
         clauses: dict[str, None] = {}
-        for example, named in self._catches(mutant, session):
+        likely = () if all_examples else self._likely.get(mutant.name, ())
+        for example, named in self._catches(mutant, session, likely, earlier, asked):
             found.append(example)
             clauses |= dict.fromkeys(named)
             if not all_examples:
                 break
         catch = Catch(mutant, "caught" if found else "passed", tuple(found), tuple(clauses))
-        cases = self._failing_with(session) if all_examples else {}
-        return self._judged(catch, session, cases)
+        if earlier:
+            return self._judged(catch, session, {case: set(earlier.judged) for case in earlier.cases}, earlier.message)
+        return self._judged(catch, session, self._failing_with(session) if all_examples else {})
 
-    def _judged(self, catch: Catch, session: DefectSession, cases: dict[str, set[str]]) -> Catch:
+    def _judged(self, catch: Catch, session: DefectSession, cases: dict[str, set[str]], message: str = "") -> Catch:
         """The same with what the judges say of every run that was made, the defect's clauses first."""
         said: dict[str, str] = {}
         for trace in session.broken:
@@ -125,7 +143,7 @@ class Hunt:
         broken |= set(catch.clauses) & set(catch.mutant.clauses)
         judged = [clause for clause in CLAUSES if clause in broken]
         judged.sort(key=lambda clause: clause not in catch.mutant.clauses)
-        message = next((said[clause] for clause in judged if clause in said), "")
+        message = message or next((said[clause] for clause in judged if clause in said), "")
         return replace(catch, judged=tuple(judged), cases=tuple(cases), message=message)
 
     def _failing_with(self, session: DefectSession) -> dict[str, set[str]]:
@@ -134,20 +152,32 @@ class Hunt:
         more = {case: broken - without.get(case, set()) for case, broken in failing(session, self.target).items()}
         return {case: clauses for case, clauses in more.items() if clauses}
 
-    def _catches(self, mutant: Mutant, session: DefectSession) -> Iterator[tuple[str, tuple[str, ...]]]:
+    def _catches(
+        self,
+        mutant: Mutant,
+        session: DefectSession,
+        likely: Collection[str],
+        earlier: recorded.Caught | None,
+        asked: Collection[str],
+    ) -> Iterator[tuple[str, tuple[str, ...]]]:
         """What catches it, with the clauses that it names, or those of its section where it names none of the defect's.
 
         Where no example does, the cases of the conformance suite are asked.
         """
         executions = {page.path: PageExecution(page, session, self.target) for page in self.pages}
         caught = False
-        for page, example in self._in_order(mutant):
+        for page, example in self._in_order(mutant, likely):
+            if earlier and self.keys[example.id] in asked:
+                if self.keys[example.id] in earlier.by:
+                    caught = True
+                    yield example.id, earlier.judged
+                continue
             result = _evaluated(executions[page.path], example)
             if self._is_catch(example, result):
                 caught = True
                 section = () if set(result.clauses) & set(mutant.clauses) else example.clauses
                 yield example.id, (*result.clauses, *section)
-        if not caught:
+        if not caught and not earlier:
             for case, named in self._failing_with(session).items():
                 yield f"suite: {case}", tuple(sorted(named))
 
@@ -155,16 +185,17 @@ class Hunt:
     def _failing_without_defect(self) -> dict[str, set[str]]:
         return failing(DefectSession(self.session, self.target, "", self._others), self.target)
 
-    def _in_order(self, mutant: Mutant) -> list[tuple[Page, Example]]:
-        """A row of each kind first, then the sections that state a clause of the defect, blocks before rows."""
+    def _in_order(self, mutant: Mutant, likely: Collection[str]) -> list[tuple[Page, Example]]:
+        """The ``likely``, a row of each kind, then sections that state a clause of the defect, blocks before rows."""
         pairs = [(page, example) for page in self.pages for example in page.examples if example.id in self.control]
         wanted = set(mutant.clauses)
         telling = _row_of_each_kind(example for _, example in pairs) if wanted & SHOWN_BY_ROWS else set()
 
-        def rank(pair: tuple[Page, Example]) -> tuple[bool, bool, bool, bool]:
+        def rank(pair: tuple[Page, Example]) -> tuple[bool, ...]:
             page, example = pair
             states, home = wanted & set(example.clauses), wanted & page.clauses.keys()
-            return example.id not in telling, not states, example.header == ROUTING, not home
+            unlikely = self.keys[example.id] not in likely
+            return unlikely, example.id not in telling, not states, example.header == ROUTING, not home
 
         return sorted(pairs, key=rank)
 

@@ -76,7 +76,7 @@ class CatchRecord:
     @property
     def again(self) -> str:
         """What to do where it is stale."""
-        return f"run phase-contract mutants --record --runner {self.runner}"
+        return f"run phase-contract mutants --record{' --all' if self.every else ''} --runner {self.runner}"
 
     def line(self, defect: str) -> int:
         """The line of its file at which a defect begins, else 1."""
@@ -172,6 +172,14 @@ def _caught(name: str, entry: Mapping[str, object]) -> Caught:
         message=_text(entry.get("message", "")),
         **words,
     )
+
+
+def caught_on(version: str, runner: str) -> dict[str, Caught]:
+    """What the committed record of a release's runner says of each defect; nothing where it has none that is whole."""
+    try:
+        return read(CATCHES / f"{version}-{runner}.toml").caught
+    except ValueError:
+        return {}
 
 
 def read_all() -> list[CatchRecord]:

@@ -8,8 +8,17 @@ from datetime import date
 from spec_examples.mutants import record as recorded
 from spec_examples.mutants.catalogue import mutants_of
 from spec_examples.mutants.catching import Catch, Hunt
-from spec_examples.mutants.record import CatchRecord, Caught, digest_of, key
+from spec_examples.mutants.record import CatchRecord, Caught, digest_of
 from spec_examples.trace import Environment
+
+
+def earlier(hunt: Hunt, environment: Environment) -> CatchRecord | None:
+    """The committed record, where each defect in it was put to all examples that it has and all else is as it was."""
+    try:
+        before = recorded.read(recorded.CATCHES / f"{environment.vllm_omni}-{hunt.target.runner}.toml")
+    except ValueError:
+        return None
+    return before if before.every and not before.changed else None
 
 
 def record(catches: Iterable[Catch], hunt: Hunt, environment: Environment, *, every: bool) -> CatchRecord:
@@ -17,12 +26,11 @@ def record(catches: Iterable[Catch], hunt: Hunt, environment: Environment, *, ev
 
     Those of other defects are kept if they depend on the same, examples included.
     """
-    executed = {each.id: key(each, page) for page in hunt.pages for each in page.examples if each.id in hunt.control}
     examples = {
-        executed[each.id]: f"{each.id} {each.kind}"
+        hunt.keys[each.id]: f"{each.id} {each.kind}"
         for page in hunt.pages
         for each in page.examples
-        if each.id in executed
+        if each.id in hunt.control
     }
     made = CatchRecord(
         vllm_omni=environment.vllm_omni,
@@ -35,7 +43,7 @@ def record(catches: Iterable[Catch], hunt: Hunt, environment: Environment, *, ev
         every=every,
         examples=examples,
     )
-    found = {**_kept(made), **{catch.mutant.name: _caught(catch, executed) for catch in catches}}
+    found = {**_kept(made), **{catch.mutant.name: _caught(catch, hunt) for catch in catches}}
     made.caught.update({each.name: found[each.name] for each in mutants_of(made.runner) if each.name in found})
     recorded.write(made)
     return made
@@ -54,12 +62,12 @@ def _kept(made: CatchRecord) -> dict[str, Caught]:
     return {name: caught for name, caught in before.valid.items() if made.examples.keys() >= set(caught.by)}
 
 
-def _caught(catch: Catch, executed: dict[str, str]) -> Caught:
+def _caught(catch: Catch, hunt: Hunt) -> Caught:
     return Caught(
         name=catch.mutant.name,
         digest=digest_of(catch.mutant),
         state=catch.state,
-        by=tuple(dict.fromkeys(executed[each] for each in catch.by if each in executed)),
+        by=tuple(dict.fromkeys(hunt.keys[each] for each in catch.by if each in hunt.control)),
         judged=catch.judged,
         cases=catch.cases,
         message=catch.message,

@@ -143,11 +143,14 @@ def _unbound(pages: Iterable[Page]) -> Iterator[Wrong]:
 
 
 def gone(records: Iterable[CatchRecord], pages: Iterable[Page]) -> Iterator[Wrong]:
-    """Defects that were caught on pages, by examples of which none is there any more as it was."""
+    """Examples to which the defects were put and that are gone or other now, with what nothing else caught."""
     now = catches.keys(pages).keys()
     for record in records:
-        for caught in record.valid.values():
-            if caught.by and not now & set(caught.by):
-                by = ", ".join(record.examples.get(each, each) for each in caught.by)
-                message = f"{caught.name} was caught by {by}, which is gone or was edited; {record.again}"
-                yield Wrong(record.shown, record.line(caught.name), message)
+        for key in record.examples.keys() - now:
+            by = {name: caught.by for name, caught in record.valid.items() if key in caught.by}
+            alone = [name for name, keys in by.items() if not now & set(keys)]
+            lost = f"of the {len(by)} defects that it caught, nothing else caught {', '.join(alone)}" if alone else ""
+            said = f"{record.examples[key]} was put to the defects, and is gone or was edited; "
+            yield Wrong(
+                record.shown, record.line(alone[0]) if alone else 1, f"{said}{lost and lost + '; '}{record.again}"
+            )

@@ -2,10 +2,16 @@
 
 import io
 import json
+from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
+from spec_examples.execution.page import PageExecution
+from spec_examples.execution.result import Result
 from spec_examples.gate.cli import main
+from spec_examples.markdown import Example
+from spec_examples.mutants import catching, record
 from spec_examples.running import Context
 from spec_examples.scenario import Scenario
 from spec_examples.targets import Session, Target
@@ -37,6 +43,32 @@ def test_all_names_every_example(session: Session) -> None:
     assert len(by) > 20
     assert len(by) == len(set(by))
     assert any(each.startswith("docs/contract/fields.md:") for each in by)
+
+
+def test_a_record_of_all_puts_a_defect_to_new_examples_only(
+    session: Session, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(record, "CATCHES", tmp_path)
+    mutants(session, "flag-int", "--record", "--all")
+    (path,) = tmp_path.iterdir()
+    whole = record.read(path)
+    caught, new = whole.caught["flag-int"], whole.caught["flag-int"].by[3]
+    before = replace(caught, by=tuple(each for each in caught.by if each != new))
+    examples = {key: place for key, place in whole.examples.items() if key != new}
+    record.write(replace(whole, examples=examples, caught={"flag-int": before}))
+
+    asked: list[str] = []
+
+    def evaluated(execution: PageExecution, example: Example) -> Result:
+        if execution.context.session.mutant == "flag-int":  # type: ignore[attr-defined]
+            asked.append(f"{example.id} {example.kind}")
+        return original(execution, example)
+
+    original = catching._evaluated
+    monkeypatch.setattr(catching, "_evaluated", evaluated)
+    mutants(session, "flag-int", "--record", "--all")
+    assert asked == [whole.examples[new]]
+    assert record.read(path) == whole
 
 
 def test_the_table_ends_with_the_counts(session: Session) -> None:

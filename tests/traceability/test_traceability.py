@@ -84,16 +84,25 @@ def test_a_promise_whose_judge_catches_nothing(clause):
     ]
 
 
-def test_each_example_that_alone_catches_a_defect():
-    """Without it that defect passes, and the message names it; without any other example nothing is lost."""
+def test_each_example():
+    """It was put to the defects: where it is gone, that is said, and which defects nothing else shows."""
     shares = of_examples(found().pages, found().records)
     assert len(shares) > 100
     assert any(share.alone for share in shares.values())
     for example, share in shares.items():
         lines = [each.message for each in gone(found().records, without_example(found().pages, example))]
+        assert any(line.startswith(f"{recorded_as(example)} ") for line in lines), example
         with_output = shares.get(output_of(example))
         alone = {*share.alone, *(with_output.alone if with_output else ())}
-        assert {line.split()[0] for line in lines} == alone, example
+        named = [line.partition("nothing else caught ")[2].partition(";")[0].split(", ") for line in lines]
+        assert {name for names in named for name in names if name} >= set(share.alone), example
+        assert {name for names in named for name in names if name} <= alone, example
+
+
+def recorded_as(example: str) -> str:
+    """The place and kind of an example when the defects were put to it."""
+    now = {each.id: key for key, each in catches.keys(found().pages).items()}
+    return next(record.examples[now[example]] for record in found().records if now[example] in record.examples)
 
 
 def output_of(example: str) -> str:

@@ -71,10 +71,13 @@ def _mutants(options: argparse.Namespace, out: TextIO, context: Context | None) 
             status.update("executing the contract's pages without any defect")
             hunt = Hunt(find_pages(_contract_pages()), session, target)
             hunt.run_control()
+            before = recording.earlier(hunt, environment) if options.record and options.all else None
+            known, asked = (before.valid, before.examples.keys()) if before else ({}, ())
             catches = []
             for number, mutant in enumerate(mutants, start=1):
                 status.update(f"{number} of {len(mutants)}: {mutant.name}")
-                catches.append(hunt.hunt(mutant, all_examples=options.all))
+                found = hunt.hunt(mutant, all_examples=options.all, earlier=known.get(mutant.name), asked=asked)
+                catches.append(found)
             if options.record and not hunt.red:
                 recording.record(catches, hunt, environment, every=options.all)
         if options.format == "json":
