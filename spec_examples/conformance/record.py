@@ -9,9 +9,7 @@ from __future__ import annotations
 import gzip
 import hashlib
 import json
-import os
 import re
-import tempfile
 import tomllib
 import zlib
 from collections.abc import Iterable, Mapping
@@ -29,6 +27,7 @@ from spec_examples.targets import catalogue
 from spec_examples.targets.reading import Definition, Guard, ReadRunner
 from spec_examples.targets.session import harness_digest
 from spec_examples.trace import Environment, Trace
+from spec_examples.whole_files import write_whole
 
 RECORDED = tuple(clause for clause, each in CLAUSES.items() if each.kind == "promise" or clause == "OWN-1")
 """The clauses that a target has verdicts on."""
@@ -145,8 +144,8 @@ def write(record: Record) -> bool:
         if _undated(before) == _undated(as_text(record)):
             return False
     if packed:
-        _replace(record.traces_path, packed)
-    _replace(record.path, as_text(record).encode())
+        write_whole(record.traces_path, packed)
+    write_whole(record.path, as_text(record))
     return True
 
 
@@ -328,15 +327,3 @@ def _valid_traces(path: Path) -> dict[str, Trace]:
 def _quoted(text: str) -> str:
     """A basic TOML string; JSON's escapes are a subset of TOML's."""
     return json.dumps(text, ensure_ascii=False)
-
-
-def _replace(path: Path, content: bytes) -> None:
-    handle, part = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(handle, "wb") as stream:
-            stream.write(content)
-        os.chmod(part, 0o644)
-        os.replace(part, path)
-    except BaseException:
-        Path(part).unlink(missing_ok=True)
-        raise

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import io
 import shlex
+import traceback
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -171,8 +172,12 @@ def _console(page: PageExecution, block: Example) -> None:
         if words[:1] != ["phase-contract"]:
             raise Unaskable(f"a console block runs phase-contract, not {words[0] if words else 'nothing'}", line)
         out, errors = io.StringIO(), io.StringIO()
-        with contextlib.redirect_stderr(errors):
-            main(words[1:], stdout=out, context=page.context)
+        try:
+            with contextlib.redirect_stderr(errors):
+                main(words[1:], stdout=out, context=page.context)
+        except Exception as error:  # a fault of the command's own is red here, and the page goes on
+            where = "".join(traceback.format_exception(error)[-3:])
+            raise Disagreement(f"{command} stopped: {type(error).__name__}: {error}", (), where, line) from error
         observed = _trimmed(out.getvalue() + errors.getvalue())
         after = len(written) - len("\n".join(written).rstrip("\n").split("\n"))
         text += written if observed == expected else [written[0], observed, *[""] * after]

@@ -26,6 +26,7 @@ from spec_examples.site import whole
 from spec_examples.stories import draw
 from spec_examples.targets import catalogue
 from spec_examples.trace import Trace
+from spec_examples.whole_files import write_whole
 
 GENERATED = Path("build/generated")
 RUNNER_NAMES = {"ar": "AR", "generation": "generation", "v2": "V2", "v2-whole": "V2, whole", "npu": "NPU", "xpu": "XPU"}
@@ -48,7 +49,7 @@ def main() -> None:
         **teeth_pages.files(Path()),
     }
     for name, text in (files | lint_tables.files()).items():
-        (GENERATED / name).write_text(text + "\n", encoding="utf-8")
+        write_whole(GENERATED / name, text + "\n")
     draw.write_all(GENERATED / "traces")
 
 

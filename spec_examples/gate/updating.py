@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import difflib
-import os
-import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -17,6 +15,7 @@ from spec_examples.execution.tables import word_of
 from spec_examples.markdown import Example, Page, PageError, read, rewriting
 from spec_examples.markdown.rewriting import CannotRewrite, Edit
 from spec_examples.targets import Session, Target
+from spec_examples.whole_files import write_whole
 
 
 class PageChanged(ValueError):
@@ -62,15 +61,7 @@ class PageUpdate:
         path = self.path.resolve()  # what a link points to is written, and the link stays
         if path.read_bytes() != self.before.encode():
             raise PageChanged(f"{self.path}: it was changed meanwhile, so nothing was written; run this again")
-        handle, part = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-        try:
-            with os.fdopen(handle, "wb") as file:
-                file.write(self.after.encode())
-            os.chmod(part, path.stat().st_mode)
-            os.replace(part, path)
-        except BaseException:
-            Path(part).unlink(missing_ok=True)
-            raise
+        write_whole(path, self.after, mode=path.stat().st_mode)
 
 
 def _whole_lines(diff: Iterable[str]) -> Iterator[str]:

@@ -146,10 +146,14 @@ def _searched(ask: Asking, search: int) -> Iterator[tuple[str, Looked]]:
 
 def _verdict(promise: str, looked: Iterator[Looked]) -> ModelVerdict:
     judged = 0
-    for one in looked:
-        if one.wrong:
-            return _failed(promise, one, judged + 1)
-        judged += 1
+    try:
+        for one in looked:
+            if one.wrong:
+                return _failed(promise, one, judged + 1)
+            judged += 1
+    except CannotJudge as stopped:
+        why = f"cannot be judged: the model stops at one request, alone and uncut: {stopped}"
+        return ModelVerdict(promise, "failed", why, judged + 1)
     if not judged:
         return ModelVerdict(promise, "not-applicable", "no row of any run is one that it speaks of")
     return ModelVerdict(promise, "passed", _counted(judged), judged)

@@ -9,8 +9,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
-import tempfile
 import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
@@ -21,6 +19,7 @@ from spec_examples.conformance import record as recorded
 from spec_examples.markdown import Example, Page
 from spec_examples.mutants.catalogue import mutants_of
 from spec_examples.mutants.mutant import Mutant
+from spec_examples.whole_files import write_whole
 
 CATCHES = Path(__file__).with_name("recorded")
 """``VERSION-RUNNER.toml``."""
@@ -197,15 +196,7 @@ def write(record: CatchRecord) -> bool:
         if before and as_text(replace(before, recorded=record.recorded)) == as_text(record):
             return False
     CATCHES.mkdir(exist_ok=True)
-    handle, part = tempfile.mkstemp(dir=CATCHES, prefix=f".{record.path.name}.")
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8") as stream:
-            stream.write(as_text(record))
-        os.chmod(part, 0o644)
-        os.replace(part, record.path)
-    except BaseException:
-        Path(part).unlink(missing_ok=True)
-        raise
+    write_whole(record.path, as_text(record))
     return True
 
 

@@ -18,6 +18,7 @@ from spec_examples.markdown import Example, PageError, read
 from spec_examples.site import search_entries, twins, verified, whole
 from spec_examples.site.marks import marked
 from spec_examples.site.verified import Verified
+from spec_examples.whole_files import write_whole
 
 DOCS = Path("docs")
 
@@ -44,9 +45,9 @@ def finish(site: Path, url: str) -> None:
         examples = _examples(page.source) if checked else []
         if checked and examples:
             text = marked(text, examples, checked, f"{_way(page, site)}explorer/")
-        _replace(page.file, _with_foot(text, foot(page, site, checked, examples)))
+        write_whole(page.file, _with_foot(text, foot(page, site, checked, examples)))
     for file in site.rglob("*.html"):
-        _replace(file, mended(file.read_text(encoding="utf-8")))
+        write_whole(file, mended(file.read_text(encoding="utf-8")))
     search_entries.add(site)
     twins.write_all(site, [page.source for page in pages], url)
 
@@ -105,12 +106,6 @@ def mended(text: str) -> str:
     return text.replace(dialog, f'{dialog} aria-label="Search"').replace(
         '<figure class="diagram">', '<figure class="diagram" tabindex="0">'
     )
-
-
-def _replace(file: Path, text: str) -> None:
-    part = file.with_name(f".{file.name}.part")
-    part.write_text(text, encoding="utf-8")
-    os.replace(part, file)
 
 
 def main() -> None:

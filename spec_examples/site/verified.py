@@ -19,6 +19,7 @@ from typing import Any
 
 import spec_examples
 from spec_examples.targets.target import installed_version
+from spec_examples.whole_files import write_whole
 
 FILE = Path("build/verified.json")
 DOCS = Path("docs")
@@ -75,7 +76,7 @@ def verify() -> int:
             return done.returncode
         kept = {"digest": before, "date": date.today().isoformat(), "report": json.loads(report.read_text())}
     FILE.parent.mkdir(parents=True, exist_ok=True)
-    FILE.write_text(json.dumps(kept), encoding="utf-8")
+    write_whole(FILE, json.dumps(kept))
     return 0
 
 

@@ -14,6 +14,7 @@ from pathlib import Path
 from spec_examples.outcome import Outcome, outcomes
 from spec_examples.stories import STORIES, recorded
 from spec_examples.trace import Trace
+from spec_examples.whole_files import write_whole
 
 COLUMNS = 10
 """Steps side by side; a longer trace goes on below."""
@@ -190,4 +191,4 @@ def write_all(folder: Path, names: Iterable[str] | None = None) -> None:
     for one in STORIES:
         if names is None or one.name in names:
             text = draw(recorded(one), f"trace-{one.name}", one.title)
-            (folder / f"{one.name}.svg").write_text(text, encoding="utf-8")
+            write_whole(folder / f"{one.name}.svg", text)

@@ -31,6 +31,13 @@ class Stops(Right):
         raise IndexError("out of voices")
 
 
+class StopsLater(Right):
+    def preprocess(self, input_ids, input_embeds, **info):
+        if info["_omni_prompt_len"] > 3:
+            raise IndexError("out of voices")
+        return super().preprocess(input_ids, input_embeds, **info)
+
+
 class ByFactory(Right):
     def __init__(self, voice):
         super().__init__()
@@ -126,3 +133,13 @@ def test_a_runner_without_fields_is_told_by_the_model(ask):
     status, report, _ = ask("spec_examples.model_check.examples.wrong:Guesses --vllm-omni 0.20.0")
     assert status == 1
     assert "without the phase fields the model goes on by a guess" in report
+
+
+def test_a_model_that_stops_at_some_prompt_alone_is_told_which_promises_cannot_be_judged(ask):
+    status, out, _ = ask("talkers.py:StopsLater --format json")
+    assert status == 1
+    verdicts = {one["promise"]: one for one in json.loads(out)["results"]}
+    assert verdicts["MODEL-7"]["verdict"] == "failed"
+    for one in verdicts.values():
+        if one["verdict"] == "failed":
+            assert "out of voices" in one["message"], one

@@ -77,6 +77,17 @@ def test_a_block_that_raises_is_red_without_a_traceback(execute, code, said):
     assert "Traceback" not in str(result)
 
 
+def test_a_command_that_has_a_fault_of_its_own_is_red_and_the_page_goes_on(execute, session, monkeypatch):
+    def faulty(*_):
+        raise ZeroDivisionError("no rows")
+
+    monkeypatch.setattr(session, "run", faulty)
+    command, after = execute(block("$ phase-contract row 5 4 1\nprefill", "console") + block("assert True"))
+    assert (command.outcome, command.line) == ("failed", 5)
+    assert command.message == "phase-contract row 5 4 1 stopped: ZeroDivisionError: no rows"
+    assert after.outcome == "passed"
+
+
 def test_a_hook_that_raises_is_red_and_says_where(execute):
     wrong = (
         "from spec_examples.talker import ScalarTalker\n\n\nclass Wrong(ScalarTalker):\n"

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import argparse
-import os
-import tempfile
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
+from io import TextIOWrapper
 from pathlib import Path
 from typing import TextIO, TypeAlias
 
@@ -15,6 +14,7 @@ from rich.console import Console
 from spec_examples.running import Context
 from spec_examples.targets import Session, Target
 from spec_examples.targets.target import RUNNERS
+from spec_examples.whole_files import whole
 
 AGREED, DISAGREED, NOT_ASKED = 0, 1, 2
 """Exit statuses: page and runner agree, they disagree, the question could not be asked."""
@@ -101,15 +101,9 @@ def output(file: str | None, out: TextIO) -> Iterator[TextIO]:
     if not file or (target.exists() and not target.is_file()):
         raise Stop(NOT_ASKED, f"--output {file!r} is no file that a report could be written to")
     target = target.resolve()  # what a link points to is written, and the link stays
-    try:
-        handle, part = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
-    except OSError as error:
-        raise Stop(NOT_ASKED, f"--output {file}: {error.strerror}") from error
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8") as stream:
-            yield stream
-        os.chmod(part, 0o644)
-        os.replace(part, target)
-    except BaseException:
-        Path(part).unlink(missing_ok=True)
-        raise
+    with ExitStack() as stack:
+        try:
+            binary = stack.enter_context(whole(target))
+        except OSError as error:
+            raise Stop(NOT_ASKED, f"--output {file}: {error.strerror}") from error
+        yield stack.enter_context(TextIOWrapper(binary, encoding="utf-8", write_through=True))
