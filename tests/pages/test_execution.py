@@ -82,9 +82,10 @@ def test_a_command_that_has_a_fault_of_its_own_is_red_and_the_page_goes_on(execu
         raise ZeroDivisionError("no rows")
 
     monkeypatch.setattr(session, "run", faulty)
-    command, after = execute(block("$ phase-contract row 5 4 1\nprefill", "console") + block("assert True"))
-    assert (command.outcome, command.line) == ("failed", 5)
-    assert command.message == "phase-contract row 5 4 1 stopped: ZeroDivisionError: no rows"
+    row = "phase-contract row --prompt-len 5 --computed 4 --span 1"
+    command, after = execute(block(f"$ {row}\nprefill", "console") + block("assert True"))
+    assert (command.outcome, command.line) == ("failed", 4)
+    assert command.message == f"{row} stopped: ZeroDivisionError: no rows"
     assert after.outcome == "passed"
 
 
