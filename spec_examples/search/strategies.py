@@ -46,15 +46,17 @@ def scenarios(
     asynchronous: bool = True,
     shortest_prompt: int = 1,
     drafts: bool = True,
+    embeds: bool = True,
 ) -> Scenario:
     """A scenario of up to four requests.
 
-    ``asynchronous`` says whether steps may be made ahead, ``drafts`` whether tokens may be drafted and verified.
+    ``asynchronous`` says whether steps may be made ahead, ``drafts`` whether tokens may be drafted and verified,
+    ``embeds`` whether a prompt may be given as embeddings without token ids.
     """
     block_size = draw(st.sampled_from((4, 2, 1, 16)))
     ahead = asynchronous and draw(st.integers(0, 7)) == 7
     drafted = draw(st.sampled_from((1, 2, 3))) if drafts and not ahead and draw(st.integers(0, 7)) == 7 else 0
-    requests = draw(_requests(block_size, shortest_prompt, not ahead))
+    requests = draw(_requests(block_size, shortest_prompt, not ahead, embeds))
     if drafted:
         requests = tuple(request if request.embeds else replace(request, cycle=CYCLE) for request in requests)
         talkers = REPEATING
@@ -87,17 +89,23 @@ def _blocks(requests: Sequence[Request], block_size: int, drafted: int) -> int:
 
 
 @st.composite
-def _requests(draw: st.DrawFn, block_size: int, shortest: int, reuse: bool) -> tuple[Request, ...]:
+def _requests(draw: st.DrawFn, block_size: int, shortest: int, reuse: bool, embeds: bool) -> tuple[Request, ...]:
     """Without ``reuse`` no id comes back: the asynchronous scheduler of 0.30.0 stops at one whose step is in flight."""
     requests: list[Request] = []
     for place in range(draw(st.sampled_from((1, 2, 3, 3, 4, 4)))):
-        requests.append(draw(_request(place, requests, block_size, shortest, reuse)))
+        requests.append(draw(_request(place, requests, block_size, shortest, reuse, embeds)))
     return tuple(requests)
 
 
 @st.composite
 def _request(
-    draw: st.DrawFn, place: int, earlier: Sequence[Request], block_size: int, shortest: int, reuse: bool
+    draw: st.DrawFn,
+    place: int,
+    earlier: Sequence[Request],
+    block_size: int,
+    shortest: int,
+    reuse: bool,
+    embeds: bool,
 ) -> Request:
     prompt_len, max_tokens = draw(st.integers(shortest, LONGEST_PROMPT)), draw(st.integers(1, MOST_TOKENS))
     name, arrives = chr(ord("a") + place), draw(st.sampled_from(ARRIVALS))
@@ -112,7 +120,7 @@ def _request(
     elif draw(FLAG) and gone and reuse:
         name, arrives = gone[-1].id, (gone[-1].aborts or 0) + draw(st.integers(0, 1))
     lives = draw(st.integers(1, 6)) if draw(st.integers(0, 4)) == 4 else None
-    if not shared and draw(st.integers(0, 23)) == 23:
+    if embeds and not shared and draw(st.integers(0, 23)) == 23:
         return Request(prompt_len, max_tokens, name, arrives, None if lives is None else arrives + lives, embeds=True)
     return Request(
         prompt_len,

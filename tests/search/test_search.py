@@ -1,5 +1,6 @@
 """The search: on the runner as it is, on one without its guard, and what it says of what it found."""
 
+import json
 import shlex
 
 import pytest
@@ -10,6 +11,8 @@ from spec_examples.gate.words import command_of, plant_of, request_of
 from spec_examples.running import Context
 from spec_examples.scenario import Growth, Limits, Plant, Request, Scenario
 from spec_examples.search import FIXED, Profile, hunt
+from spec_examples.search.__main__ import EXAMPLES
+from spec_examples.search.__main__ import main as main_of_search
 from spec_examples.search.reached import KINDS, Reached
 from spec_examples.search.strategies import scenarios
 from spec_examples.targets import Target
@@ -140,3 +143,12 @@ def test_what_a_row_is_counted_under():
     }
     assert reached.shapes == {"p": 2, "tt": 1, "d": 3}
     assert (reached.steps, reached.rows, reached.preempted) == (6, 7, 1)
+
+
+def test_the_longer_search_on_model_runner_v2_finds_what_it_is_known_for_and_nothing_else(capsys):
+    """At least one seed, however little time there is."""
+    assert main_of_search(["--runner", "v2", "--minutes", "0"]) == 0
+    report = json.loads(capsys.readouterr().out)
+    assert (report["vllm_omni"], report["runner"]) == ("0.30.0", "OmniModelState.run_preprocess")
+    assert report["kinds"]["one-token tail"] > 0
+    assert report["traces"] >= EXAMPLES
