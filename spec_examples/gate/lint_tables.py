@@ -114,7 +114,10 @@ def _read() -> Iterator[str]:
         yield ""
         yield f"### {title} {{#{anchor}}}"
         yield ""
-        yield from _seen(title, places, verdicts=False)
+        if places:
+            yield from _seen(title, places, verdicts=False)
+        else:
+            yield "Nothing."
 
 
 def _seen(label: str, places: tuple[Seen, ...], *, verdicts: bool) -> Iterator[str]:

@@ -153,13 +153,14 @@ def _some_tokens(walk: Walk, env: Env, base: Value, node: ast.Subscript, number:
 
 def one_token(walk: Walk, env: Env, at: Place) -> None:
     """A decode branch takes its row for one token: reported once a function, unless the span was asked before."""
+    if env.facts.phase == "decode":
+        only_once(walk, env, at)
+
+
+def only_once(walk: Walk, env: Env, at: Place) -> None:
+    """The report itself, for a row that is decode, or may be."""
     node = env.frame.function.node
-    if (
-        env.frame.hook == "row"
-        and env.facts.phase == "decode"
-        and env.facts.span != "one"
-        and node not in walk.one_token
-    ):
+    if env.frame.hook == "row" and env.facts.span != "one" and node not in walk.one_token:
         walk.one_token.add(node)
         walk.report(env.frame, "PHASE007", at)
 

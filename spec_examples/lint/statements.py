@@ -12,7 +12,8 @@ from spec_examples.lint.deciding import decide
 from spec_examples.lint.definitions import Function, FunctionNode
 from spec_examples.lint.displays import bind_loop, write
 from spec_examples.lint.looking import NAMES_A_PHASE, look, test
-from spec_examples.lint.reading import one_token, text_of
+from spec_examples.lint.one_row import is_first_call, made_one_row, one_kind_for_all, taken_off
+from spec_examples.lint.reading import text_of
 from spec_examples.lint.values import FIELD_KINDS, UNKNOWN, Facts, Value, has_phase, leaves, of_kind, value
 from spec_examples.lint.walk import Env, Frame, Walk, joined, merged
 
@@ -85,6 +86,7 @@ def ends(statements: list[ast.stmt]) -> bool:
 
 
 def _if(walk: Walk, env: Env, node: ast.If, rest: list[ast.stmt]) -> Env | None:
+    one_kind_for_all(walk, env, node)
     condition = test(walk, env, node.test)
     other = node.orelse or (rest if ends(node.body) else [])
     if not raises(node.body):
@@ -115,7 +117,7 @@ def _chosen_by_state(walk: Walk, env: Env, condition: Value, node: ast.If, other
         return
     alone = len(tests) == 1 and env.frame.function.hook == "row"  # with more beside it, it is another mode of the model
     first = alone and isinstance(node.body[-1], ast.Return) and _asks_for_the_phase(other)
-    if first or _calls_a_phase(node.body) or _calls_a_phase(other):
+    if first or (alone and is_first_call(node)) or _calls_a_phase(node.body) or _calls_a_phase(other):
         walk.latches[walk.at(node.test)] = (frozenset(leaf.key for leaf in tests), True)
 
 
@@ -151,7 +153,8 @@ def assign(walk: Walk, env: Env, target: ast.expr, found: Value, node: ast.expr)
     if isinstance(target, ast.Name):
         env.variables[target.id] = found
         _named_phase(walk, env, target.id, found, node)
-        _one_row(walk, env, target.id, node)
+        made_one_row(walk, env, target.id, node)
+        taken_off(walk, env, node)
     elif isinstance(target, ast.Tuple | ast.List):
         _unpack(walk, env, target.elts, found, node)
     elif isinstance(target, ast.Starred):
@@ -187,21 +190,6 @@ def _named_phase(walk: Walk, env: Env, name: str, found: Value, node: ast.expr) 
     named = name.lower().lstrip("_") in ("is_prefill", "prefill", "is_decode", "decode", "is_decoding", "is_prefilling")
     if named and tests and all(leaf.kind == "stored?" for leaf in tests) and not env.facts.phase:
         walk.latches[walk.at(node)] = (frozenset(leaf.key for leaf in tests), True)
-
-
-def _one_row(walk: Walk, env: Env, name: str, node: ast.expr) -> None:
-    """The embeddings of a decode row are made one row, however long its span is."""
-    if (
-        name not in env.frame.embedding_names
-        or not isinstance(node, ast.Call)
-        or not isinstance(node.func, ast.Attribute)
-    ):
-        return
-    arguments = [ast.unparse(each) for each in node.args]
-    reshaped = node.func.attr in ("reshape", "view") and arguments[:2] == ["1", "-1"]
-    made = node.func.attr in ("zeros", "empty", "new_zeros", "new_empty") and arguments[:1] == ["1"]
-    if reshaped or made:
-        one_token(walk, env, walk.at(node))
 
 
 def _augmented(walk: Walk, env: Env, node: ast.AugAssign) -> Env:

@@ -94,9 +94,10 @@ def test_every_finding_was_read_and_every_verdict_is_on_a_finding() -> None:
 
 def test_precision_and_recall_are_counted() -> None:
     seen = by_eye.by_eye()
-    wrong = replace(seen, read=tuple(replace(each, is_true=False) for each in seen.read))
+    wrong = replace(seen, read=tuple(replace(each, is_true=False) for each in seen.read), missed=seen.read[:1])
     assert (wrong.precision, wrong.recall) == (0, 0)
     assert replace(seen, missed=()).recall == 1
+    assert replace(seen, missed=seen.read[:1]).recall < 1
 
 
 def test_a_verdict_that_is_no_verdict(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

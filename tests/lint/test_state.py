@@ -90,6 +90,40 @@ def test_a_decode_branch_for_one_token(body: str) -> None:
     assert rules(hook(PROMPT_OR_STEP + body, step)) == ["PHASE007"]
 
 
+FRAME = 'frame = info.get("frame")\n'
+QUEUE = 'queue = info["queue"]\n'
+FIRST = "if input_ids[0] == self.special:\n    embeds = self.voice[0]\n"
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        FRAME + "embeds = self.mix(input_ids.reshape(-1), frame.long().unsqueeze(0))\nreturn input_ids, embeds, {}",
+        QUEUE + 'text = queue[0:1, :]\nreturn input_ids, self.embed(text), {"queue": queue[1:, :]}',
+        QUEUE + 'text = queue[:1]\nreturn input_ids, self.embed(text), {"queue": queue[1:]}',
+        "embeds = self.embed(input_ids)\n" + FIRST + "return input_ids, embeds, {}",
+    ],
+)
+def test_a_decode_branch_that_makes_one_row_of_its_state(body: str) -> None:
+    assert rules(hook(PROMPT_OR_STEP + body)) == ["PHASE007"]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        PROMPT_OR_STEP + FRAME + "embeds = self.mix(input_ids.unsqueeze(0), frame.unsqueeze(0))\nreturn 1, embeds, {}",
+        PROMPT_OR_STEP + FRAME + "embeds = self.mix(input_ids, frame)\nreturn input_ids, embeds, {}",
+        PROMPT_OR_STEP + QUEUE + "text = queue[0:1]\nreturn input_ids, self.embed(text, input_ids), {}",
+        PROMPT_OR_STEP + QUEUE + 'n = len(input_ids)\ntext = queue[0:n]\nreturn 1, text, {"queue": queue[n:]}',
+        f"embeds = self.embed(input_ids)\nif {FLAG}:\n    " + FIRST.replace("\n", "\n    ") + "return 1, embeds, {}\n"
+        "return input_ids, self.embed(input_ids), {}",
+        "embeds = self.embed(input_ids)\nif input_ids[0] == self.special:\n    self.met = 1\nreturn 1, embeds, {}",
+    ],
+)
+def test_one_row_of_state_that_is_right(body: str) -> None:
+    assert rules(hook(body)) == []
+
+
 @pytest.mark.parametrize(
     "body",
     [
@@ -125,6 +159,7 @@ NOT = "return 3, 4, {}\n"
         f'if info.get("state") is not None:\n    {NOT}if {FLAG}:\n    {STORES}{NOT}',
         f'if info.get("state") is not None:\n    {NOT}if self.is_prefill_row(info):\n    {STORES}{NOT}',
         f'is_prefill = info.get("state") is None\nif is_prefill:\n    {STORES}{NOT}',
+        f'req_id = info["request_id"]\nif req_id not in self.live:\n    self.live[req_id] = 1\n    {NOT}{NOT}',
         f'if not info.get("prefill_done"):\n    return 1, 2, {{"prefill_done": True}}\n{NOT}',
     ],
 )
@@ -141,6 +176,8 @@ def test_a_phase_that_is_kept(body: str) -> None:
         f'if not {FLAG}:\n    if not info.get("decode_started"):\n        self.reset()\n'
         '    return 1, 2, {"decode_started": True}\nreturn 3, 4, {"decode_started": False}',
         f"if {FLAG} or self.config.single_stage:\n    {NOT}{NOT}",
+        f"voice = info['voice']\nif voice not in self.live:\n    self.live[voice] = 1\n    {NOT}{NOT}",
+        f"request_id = info['request_id']\nif request_id not in self.live:\n    self.live[request_id] = 1\n{NOT}",
         f'if info.get("state") is not None:\n    {NOT}rows = self.prefill_embeds\n{STORES}',
         f'if info.get("state") is None or info.get("state", {{}}).get("on"):\n    {NOT}if {FLAG}:\n    {STORES}{NOT}',
     ],
