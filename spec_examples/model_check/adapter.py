@@ -1,9 +1,10 @@
 """Stands between the real runner and an author's model. Imported inside a target's process only.
 
-The model's hooks are its own: each call of the runner reaches them, and what they return reaches the runner. Its
-``forward`` and its logits are not asked, since a check without an accelerator has no attention: after the token at
-position p of a request the token at position p + 1 is sampled, whatever the model returned. So the same tokens come at
-the same positions in every run, and what differs between two runs is what the hooks made of them.
+The model's hooks are its own: each call of the runner reaches them, and what they return reaches the runner. What its
+``forward`` and its logits return is not asked, since a check without an accelerator has no attention: after the token
+at position p of a request the token at position p + 1 is sampled, whatever the model returned. So the same tokens come
+at the same positions in every run, and what differs between two runs is what the hooks made of them. A model whose
+state moves in ``forward`` or ``make_omni_output`` may have both called, where its backbone can do without attention.
 
 A scenario's token ids say which request and which position they are. The model is given ids of its own vocabulary
 instead, chosen by the name of the request and the position, so that a request has the same ids alone and beside others.
@@ -62,12 +63,12 @@ def __getattr__(name: str) -> type:
     if not isinstance(model, type):
         raise CannotRun(f"model {asked['model']} is no class")
     factory = _found(asked["factory"], "factory") if asked["factory"] else None
-    return _adapted(model, factory, asked["view"], asked["model"])
+    return _adapted(model, factory, asked, asked["model"])
 
 
 def adapted(model: type, factory: Callable[..., Any] | None, asked: str) -> type:
     """The class for a model that a file defines."""
-    return _adapted(model, factory, json.loads(asked)["view"], model.__name__)
+    return _adapted(model, factory, json.loads(asked), model.__name__)
 
 
 def _found(name: str, what: str) -> Any:
@@ -80,13 +81,15 @@ def _found(name: str, what: str) -> Any:
         raise CannotRun(f"{what} {name} does not import: {type(error).__name__}: {error}") from error
 
 
-def _adapted(model: type, factory: Callable[..., Any] | None, view: Mapping[str, bool], name: str) -> type:
+def _adapted(model: type, factory: Callable[..., Any] | None, asked: Mapping[str, Any], name: str) -> type:
     if factory is not None and not callable(factory):
         raise CannotRun(f"the factory of {name} is not callable")
+    view = asked["view"]
     offered = [hook for hook in HOOKS if hook == SCALAR or callable(getattr(model, hook, None))]
     shown = [hook for hook in offered if view["batched"] or hook not in BATCHED]
     body: dict[str, Any] = {"shown": tuple(shown), **{hook: _DELEGATES[hook] for hook in shown}}
     body |= {"model_class": model, "factory": staticmethod(factory) if factory else None}
+    body |= {"prompts": asked.get("prompts", {})}
     body |= {"view": dict(view), "called": name, "__module__": __name__}
     return type(f"Checked{model.__name__}", (Adapter,), body)
 
@@ -96,8 +99,9 @@ class Adapter(nn.Module):
 
     The author may say on the factory, or on the class: ``check_vocab_size``, ids below which the model knows;
     ``check_tokens(request, position)``, the id that stands there; ``check_information(request, prompt_len)``, what an
-    engine would send along with that request; and ``check_embeds_first``, that ``input_embeds`` are the model's own
-    embeddings of the ids, as a runner has them for a multimodal model.
+    engine would send along with that request; ``check_embeds_first``, that ``input_embeds`` are the model's own
+    embeddings of the ids, as a runner has them for a multimodal model; and ``check_forward``, that its ``forward`` and
+    ``make_omni_output`` are called for what they do to its state.
     """
 
     has_preprocess = True
@@ -105,6 +109,7 @@ class Adapter(nn.Module):
     model_class: type
     factory: Callable[..., Any] | None
     view: dict[str, bool]
+    prompts: dict[str, list[int]]
     called: str
     shown: tuple[str, ...]
 
@@ -115,11 +120,17 @@ class Adapter(nn.Module):
         self.says = self.factory or self.model_class
         self.names: dict[int, str] = {}
         self.tokens: dict[int, int] = {}
+        self.made: Any = None
+        self.sent: dict[str, Mapping[str, Any]] = {}
+        self.met: set[str] = set()
+        self.lengths = {request: list(lengths) for request, lengths in self.prompts.items()}
         torch.manual_seed(0)  # each run builds the model anew, with the same random weights
         # Not a submodule: vLLM's loader would fill its weights with its own random numbers.
         object.__setattr__(self, "subject", self._built(vllm_config, prefix))
         self.has_postprocess = bool(getattr(self.subject, "has_postprocess", False))
         self._agree_on_hooks()
+        if getattr(self.says, "check_forward", False) and callable(getattr(self.subject, "make_omni_output", None)):
+            object.__setattr__(self, "make_omni_output", self._make_omni_output)
 
     def _built(self, vllm_config: Any, prefix: str) -> Any:
         how = "its factory" if self.factory else "its constructor"
@@ -160,14 +171,21 @@ class Adapter(nn.Module):
         """As the model embeds its own ids."""
         return self.subject.embed_input_ids(self.own_ids(input_ids), *arguments, **options)
 
-    def forward(self, input_ids: torch.Tensor | None = None, **_: Any) -> torch.Tensor:
+    def forward(self, input_ids: torch.Tensor | None = None, **rest: Any) -> torch.Tensor:
         """A stand-in hidden state for each token, shape ``[tokens, width]``: which request's, at which position."""
         assert input_ids is not None
+        if getattr(self.says, "check_forward", False):
+            self.made = self.subject.forward(input_ids=self.own_ids(input_ids), **rest)
         codes = [self._code(int(token)) for token in input_ids.reshape(-1).tolist()]
         digits = torch.tensor([[code // BASE**i % BASE for i in range(DIGITS)] for code in codes])
         hidden = torch.zeros(len(codes), self.width, dtype=self.dtype)
         hidden[:, :DIGITS] = digits.to(self.dtype) / BASE
         return hidden
+
+    def _make_omni_output(self, model_outputs: torch.Tensor, **rest: Any) -> torch.Tensor:
+        """The stand-in hidden states as they are; the model is given its own."""
+        self.subject.make_omni_output(self.made, **rest)
+        return model_outputs
 
     def compute_logits(self, hidden_states: torch.Tensor, *_: Any, **__: Any) -> torch.Tensor:
         """``[rows, VOCAB]``: after a request's position p comes the same request's position p + 1."""
@@ -205,11 +223,18 @@ class Adapter(nn.Module):
         token = zlib.crc32(request.encode()) % MAX_REQUESTS * MAX_LEN + position
         return 1 + token % (getattr(self.says, "check_vocab_size", VOCAB) - 1)
 
+    def meet(self, request: str, state: dict[str, Any]) -> None:
+        """A state without a name is that of a request that has just come; an earlier one of that name has ended."""
+        if "request_id" not in state and request in self.met and len(self.lengths.get(request, ())) > 1:
+            del self.lengths[request][0]
+        self.met.add(request)
+        state["request_id"] = request
+
     def show(self, info: dict[str, Any], span: int = 1) -> str:
         """Change what the runner says of a row into what the view lets the model see, in place; whose row it is."""
-        # phase-contract: allow[silent-progress-default] a release without the fields does not say it
-        prompt_len = int(info.get("_omni_prompt_len", span))
         request = str(info.get("request_id", info.get("req_id", "")))
+        # phase-contract: allow[silent-progress-default] a release without the fields does not say it
+        prompt_len = int(info.get("_omni_prompt_len", self.lengths.get(request, [span])[0]))
         if self.view["both_names"]:
             info.setdefault("request_id", request)
             info.setdefault("req_id", request)
@@ -218,7 +243,8 @@ class Adapter(nn.Module):
                 info.pop(key, None)
         information = getattr(self.says, "check_information", None)
         if information is not None:
-            for key, value in information(request, prompt_len).items():
+            self.sent[request] = information(request, prompt_len)
+            for key, value in self.sent[request].items():
                 known = info.setdefault(key, value)
                 if isinstance(known, dict) and isinstance(value, dict):  # an update is merged into what was sent
                     known.update({part: sent for part, sent in value.items() if part not in known})
@@ -235,7 +261,7 @@ def _preprocess(self: Adapter, input_ids: torch.Tensor, input_embeds: Any = None
         # phase-contract: allow[silent-phase-default] without the flag no row is known to be decode
         one_token_decode = input_ids.numel() == 1 and info.get("_omni_is_prefill") is False
         _require_scalar_form(self, result, input_ids, one_token_decode)
-    return _with_ids(result, own, input_ids)
+    return _with_ids(_with_sent(self, result, request), own, input_ids)
 
 
 def _preprocess_decode_batch(hook: str) -> Any:
@@ -254,7 +280,7 @@ def _preprocess_decode_batch(hook: str) -> Any:
 def _preprocess_batch(self: Adapter, *, req_ids: Any, model_intermediate_buffer: Any, **rest: Any) -> Any:
     for request in req_ids:
         state = model_intermediate_buffer.setdefault(request, {})
-        state.setdefault("request_id", request)
+        self.meet(request, state)
         self.show(state)
     if "input_ids" in rest:
         for request, start in zip(req_ids, rest["token_offsets"], strict=True):
@@ -301,6 +327,13 @@ def _with_ids(result: Any, own: torch.Tensor, given: torch.Tensor) -> Any:
     ):
         return (given, *result[1:])
     return result
+
+
+def _with_sent(model: Adapter, result: Any, request: str) -> Any:
+    """The hook's result, with what an engine sent in its update: ``make_omni_output`` looks for it in the state."""
+    if not hasattr(model, "make_omni_output") or len(result) != 3:
+        return result
+    return (*result[:2], {"request_id": request, **model.sent.get(request, {}), **result[2]})
 
 
 def _require_scalar_form(model: Adapter, result: Any, input_ids: torch.Tensor, one_token_decode: bool) -> None:

@@ -21,6 +21,10 @@ SCALAR = View(batched=False)
 """The scalar hook alone: what the batched hook does is MODEL-4's question."""
 
 
+BEFORE_ROWS = ("preprocess_batch", "preprocess_batch_mrv2")
+"""Hooks that are called before any row of their step."""
+
+
 class CannotJudge(Exception):
     """The model stops at a request that is alone and whole; the message is what it raised."""
 
@@ -39,12 +43,16 @@ class Alone:
 
 @dataclass
 class Asking:
-    """One model on one target. ``made`` is told of each trace that was run."""
+    """One model on one target. ``made`` is told of each trace that was run.
+
+    ``tells_prompts`` tells the model how long prompts are before their first row; see ``Subject.talker``.
+    """
 
     session: Session
     target: Target
     subject: Subject
     made: Callable[[Scenario, Trace], None] = lambda scenario, trace: None
+    tells_prompts: bool = False
     runs: int = 0
     _traces: dict[tuple[str, View], Trace] = field(default_factory=dict)
 
@@ -55,7 +63,8 @@ class Asking:
         """
         key = (replace(scenario, talker="scalar").digest, view)
         if key not in self._traces:
-            asked = replace(scenario, talker=self.subject.talker(view))
+            prompts = _prompts(scenario) if self.tells_prompts else None
+            asked = replace(scenario, talker=self.subject.talker(view, prompts))
             self._traces[key] = self.session.run(asked, self.target)
             self.made(asked, self._traces[key])
             self.runs += 1
@@ -78,3 +87,23 @@ class Asking:
             if index < len(row.returned.embeds)
         }
         return Alone(prompt, {row.row.computed: row for row in rows if row.is_decode_step}, trace.mtp)
+
+    def first(self, scenario: Scenario, view: View = SCALAR) -> Trace:
+        """The first trace of all. It shows whether the model has a hook that is called before any row is known."""
+        trace = self.trace(scenario, view)
+        if any(call.hook in BEFORE_ROWS for step in trace.steps for call in step.hooks):
+            self.tells_prompts = True
+            self._traces.clear()
+            return self.trace(scenario, view)
+        return trace
+
+
+def _prompts(scenario: Scenario) -> dict[str, list[int]]:
+    """The lengths of the prompts under each name, in the order in which they come."""
+    prompts: dict[str, list[int]] = {}
+    for request in sorted(scenario.requests, key=lambda request: request.arrives):
+        prompts.setdefault(request.id, []).append(request.prompt_len)
+    for step in scenario.steps:
+        for row in step:
+            prompts.setdefault(row.request, [row.prompt_len])
+    return prompts

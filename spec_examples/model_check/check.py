@@ -70,7 +70,7 @@ def check(
     ask = Asking(session, target, subject, made)
     first = Scenario(requests=(Request(3, id="a"),))
     fields = _passes_fields(session, target)
-    trace = ask.trace(first, View(batched=False))
+    trace = ask.first(first, View(batched=False))
     if not fields:
         verdicts = _without_fields(trace)
     elif trace.error:

@@ -70,7 +70,8 @@ def cut_prompts(ask: Asking) -> Iterator[Looked]:
         for row in seen(trace):
             if row.is_prefill and row.row.span > 1:
                 yield Looked(scenario, prompt_differs(row, whole, "of the uncut prompt"))
-        yield from _stopped(scenario, trace)
+        if not _raised_in_decode(trace):
+            yield from _stopped(scenario, trace)
 
 
 def single_tokens(ask: Asking) -> Iterator[Looked]:
@@ -87,7 +88,7 @@ def single_tokens(ask: Asking) -> Iterator[Looked]:
         trace, more = ask.trace(one), ask.trace(forced([*before, [Row(prompt_len, computed, longer, "a")]]))
         row, other = _last(trace, computed), _last(more, computed)
         if trace.error or row is None:
-            yield Looked(one, f"row a ({prompt_len}, {computed}, 1) raised {trace.error}")
+            yield Looked(one, _raised(trace) or f"row a ({prompt_len}, {computed}, 1) reached no hook")
             continue
         found = _at(row.returned.embeds, 0)
         wanted = _at(other.returned.embeds, 0) if other else None
@@ -113,7 +114,8 @@ def decode_state(ask: Asking) -> Iterator[Looked]:
         scenario = Scenario(requests=(request,), limits=Limits(budget=budget, sequences=1))
         trace = ask.trace(scenario)
         yield from _decode_steps(scenario, trace, {("a", prompt_len): ask.alone(request)}, "after the uncut prompt")
-        yield from _stopped(scenario, trace)
+        if _raised_in_decode(trace):
+            yield from _stopped(scenario, trace)
 
 
 def both_hooks(ask: Asking) -> Iterator[Looked]:
@@ -146,7 +148,7 @@ def long_decode_spans(ask: Asking) -> Iterator[Looked]:
         trace = ask.trace(long)
         row, step = _last(trace, 5), _last(ask.trace(single), 5)
         if trace.error or row is None:
-            yield Looked(long, f"row a (4, 5, {span}) raised {trace.error}")
+            yield Looked(long, _raised(trace) or f"row a (4, 5, {span}) reached no hook")
             continue
         prompt = ask.alone(Request(4, id="a")).prompt
         yield Looked(long, _long_span_is_wrong(row, step, prompt))
@@ -252,6 +254,8 @@ def prompt_differs(row: Seen, whole: Alone, where: str) -> str:
 
 
 def _rows_differ(row: Seen, wanted: dict[int, Embedding | None], where: str) -> str:
+    if row.raised:
+        return f"{row} raised {row.raised}"
     for index, embedding in wanted.items():
         found = _at(row.returned.embeds, index)
         if found is None:
@@ -284,7 +288,7 @@ def _decode_steps(
 ) -> Iterator[Looked]:
     for row in seen(trace):
         other = wholes[row.row.request, row.row.prompt_len].decode.get(row.row.computed)
-        if row.is_decode_step and chosen(row) and other is not None:
+        if row.is_decode_step and chosen(row) and other is not None and not row.raised:
             difference = differs(row, other, trace.mtp)
             yield Looked(scenario, f"{row}: {difference} from the same step {where}" if difference else "")
 
@@ -300,8 +304,21 @@ def _references(ask: Asking, scenario: Scenario) -> dict[tuple[str, int], Alone]
     return {(request.id, request.prompt_len): ask.alone(request) for request in scenario.requests}
 
 
+def _raised(trace: Trace) -> str:
+    """Where a run stopped, and at what; empty where it did not."""
+    rows = list(seen(trace))
+    at = str(rows[-1]) if rows and rows[-1].raised else f"step {len(trace.steps)}"
+    return f"{at} raised {trace.error}" if trace.error else ""
+
+
+def _raised_in_decode(trace: Trace) -> bool:
+    """Whether it was the hook of a decode row that raised: a prompt in pieces is not to blame then."""
+    rows = list(seen(trace))
+    return bool(rows and rows[-1].raised and not rows[-1].is_prefill)
+
+
 def _stopped(scenario: Scenario, trace: Trace) -> Iterable[Looked]:
-    return [Looked(scenario, f"step {len(trace.steps)} raised {trace.error}")] if trace.error else []
+    return [Looked(scenario, _raised(trace))] if trace.error else []
 
 
 def _last(trace: Trace, computed: int) -> Seen | None:

@@ -32,7 +32,9 @@ def first_difference(ask: Asking, scenario: Scenario) -> tuple[str, Looked] | No
     for row in seen(trace):
         whole = wholes[row.row.request, row.row.prompt_len]
         wrong, other = "", whole.decode.get(row.row.computed)
-        if row.is_prefill:
+        if row.raised:
+            wrong = f"{row} raised {row.raised}"
+        elif row.is_prefill:
             wrong = prompt_differs(row, whole, "when it is alone and uncut")
         elif row.is_decode_step and other is not None and (difference := differs(row, other, trace.mtp)):
             wrong = f"{row}: {difference} from the same step when it is alone and uncut"

@@ -19,7 +19,8 @@ class Seen:
     ``step`` counts from 1. ``hook`` is the name of the hook that it reached, ``returned`` what that hook was given and
     gave. ``reached`` are the embeddings that went to ``forward``, one a token. ``codes`` are those that the runner
     keeps. ``resumed`` says whether the request was preempted before, ``replayed`` whether it had a decode row of
-    several tokens before, and ``beside`` how many requests were alive at some time up to here.
+    several tokens before, and ``beside`` how many requests were alive at some time up to here. ``raised`` is what the
+    hook raised at this row, if it did.
     """
 
     step: int
@@ -31,6 +32,7 @@ class Seen:
     resumed: bool
     replayed: bool
     beside: int
+    raised: str = ""
 
     @property
     def is_prefill(self) -> bool:
@@ -76,6 +78,7 @@ def seen(trace: Trace) -> Iterator[Seen]:
                     row.request in resumed,
                     row.request in replayed,
                     len(met),
+                    (trace.error or "") if found[1].raised else "",
                 )
             if row.computed >= row.prompt_len and row.span > 1:
                 replayed.add(row.request)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 from spec_examples.scenario import InvalidScenario, Source
 
@@ -45,9 +47,15 @@ class Subject:
         """What reports call it."""
         return self.model if isinstance(self.model, str) else f"{self.model.label}:{self.model.cls}"
 
-    def talker(self, view: View) -> str | Source:
-        """The talker of a scenario that puts this model to a runner under ``view``."""
-        asked = {"view": asdict(view), "adapter": _adapter_digest()}
+    def talker(self, view: View, prompts: Mapping[str, Sequence[int]] | None = None) -> str | Source:
+        """The talker of a scenario that puts this model to a runner under ``view``.
+
+        ``prompts`` are the lengths of the prompts that come under each name, in their order. A model with a hook that
+        is called before any row is known needs them: an engine has sent its information by then.
+        """
+        asked: dict[str, Any] = {"view": asdict(view), "adapter": _adapter_digest()}
+        if prompts:
+            asked["prompts"] = {request: list(lengths) for request, lengths in prompts.items()}
         if isinstance(self.model, str):
             return f"{ADAPTER}:{json.dumps({'model': self.model, 'factory': self.factory, **asked})}"
         built = [self.model.cls, self.factory or "None", repr(json.dumps(asked))]

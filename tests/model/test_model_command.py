@@ -3,10 +3,12 @@
 import contextlib
 import io
 import json
+from xml.etree import ElementTree
 
 import pytest
 
 from spec_examples.gate.cli import main
+from spec_examples.model_check.promises import MODEL_PROMISES
 from spec_examples.running import Context
 from spec_examples.targets import Session, resolve
 
@@ -121,6 +123,34 @@ def test_the_json_names_the_smallest_run(ask):
 def test_github_gets_an_annotation_for_each_broken_promise(ask):
     _, report, _ = ask("spec_examples.model_check.examples.wrong:WritesTheFlag --promise MODEL-8 --format github")
     assert report.startswith("::error title=MODEL-8 is broken by spec_examples.model_check.examples.wrong%3A")
+
+
+def test_junit_has_a_case_for_each_promise(ask):
+    status, report, _ = ask("talkers.py:Stops --format junit")
+    root = ElementTree.fromstring(report)
+    suite = root.find("testsuite")
+    assert status == 1
+    assert (suite.get("name"), suite.get("failures"), suite.get("skipped")) == ("talkers.py:Stops", "1", "8")
+    assert len(suite.findall("testcase")) == int(root.get("tests")) == len(MODEL_PROMISES)
+    (failure,) = suite.iter("failure")
+    assert "IndexError: out of voices" in failure.get("message")
+
+
+def test_sarif_has_the_line_of_the_class_for_a_broken_promise(ask):
+    _, report, _ = ask("talkers.py:Stops --format sarif")
+    (run,) = json.loads(report)["runs"]
+    (result,) = run["results"]
+    assert result["ruleId"] == run["tool"]["driver"]["rules"][result["ruleIndex"]]["id"] == "MODEL-9"
+    place = result["locations"][0]["physicalLocation"]
+    line = 1 + TALKERS.splitlines().index("class Stops(Right):")
+    assert (place["artifactLocation"]["uri"], place["region"]["startLine"]) == ("talkers.py", line)
+
+
+def test_sarif_names_a_class_of_a_module(ask):
+    model = "spec_examples.model_check.examples.wrong:WritesTheFlag"
+    _, report, _ = ask(f"{model} --promise MODEL-8 --format sarif")
+    (result,) = json.loads(report)["runs"][0]["results"]
+    assert result["locations"] == [{"logicalLocations": [{"fullyQualifiedName": model, "kind": "type"}]}]
 
 
 def test_a_runner_without_fields_is_told_by_the_model(ask):

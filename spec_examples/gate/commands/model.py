@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 from typing import TextIO
 
 from rich.console import Console
@@ -18,17 +17,14 @@ from spec_examples.gate.commands.common import (
     output,
     session_for,
 )
-from spec_examples.gate.formats.github import command
-from spec_examples.gate.report import target_json
-from spec_examples.model_check.check import DRAWN, ModelReport, ModelVerdict, check
+from spec_examples.gate.model_report import REPORTS
+from spec_examples.model_check.check import DRAWN, check
 from spec_examples.model_check.promises import MODEL_PROMISES
 from spec_examples.model_check.subject import named
 from spec_examples.running import Context, Made
 from spec_examples.scenario import Scenario
 from spec_examples.targets import Target, resolve
 from spec_examples.trace import Trace
-
-MARKS = {"passed": "kept", "failed": "BROKEN", "not-applicable": "–"}
 
 
 def add(commands: Commands, default: Target) -> None:
@@ -40,7 +36,8 @@ def add(commands: Commands, default: Target) -> None:
         "  phase-contract model my_package.talker:MyTalker\n"
         "  phase-contract model my_package.talker:MyTalker --factory my_package.tiny:build\n"
         "  phase-contract model my_talker.py:MyTalker --promise MODEL-2 --runner v2\n"
-        "  phase-contract model my_talker.py:MyTalker --vllm-omni 0.22.0 --format json",
+        "  phase-contract model my_talker.py:MyTalker --vllm-omni 0.22.0 --format json\n"
+        "  phase-contract model my_talker.py:MyTalker --format sarif --output model.sarif",
     )
     parser.add_argument("model", metavar="package.module:Class|file.py:Class", help="the class that has the hooks")
     parser.add_argument(
@@ -90,46 +87,3 @@ def _model(options: argparse.Namespace, out: TextIO, context: Context | None) ->
             found = check(session, target, subject, made, status.update, promises, options.search)
         stream.write(REPORTS[options.format](found))
     return DISAGREED if found.broken else AGREED
-
-
-def _as_text(found: ModelReport) -> str:
-    lines = [f"{found.model} on {found.environment.runner}"]  # no version: a page shows it beside any vLLM-Omni
-    for verdict in found.verdicts:
-        lines.append(f"{verdict.promise}  {MARKS[verdict.outcome]:6}  {_said(verdict)}")
-        if verdict.run:
-            lines.append(f"{'':17}shown by {verdict.run}")
-    counts = {mark: sum(MARKS[v.outcome] == mark for v in found.verdicts) for mark in MARKS.values()}
-    lines.append(f"{counts['kept']} kept, {counts['BROKEN']} broken, {counts['–']} not applicable")
-    return "".join(f"{line}\n" for line in lines)
-
-
-def _said(verdict: ModelVerdict) -> str:
-    name = MODEL_PROMISES[verdict.promise]
-    return f"{name}: {verdict.message}" if verdict.outcome != "failed" else verdict.message
-
-
-def _as_json(found: ModelReport) -> str:
-    results = [
-        {"promise": v.promise, "verdict": v.outcome, "message": v.message, "judged": v.judged, "run": v.run}
-        for v in found.verdicts
-    ]
-    report = {"model": found.model, "target": target_json(found.environment), "runs": found.runs, "results": results}
-    return json.dumps(report, indent=2, ensure_ascii=False) + "\n"
-
-
-def _as_github(found: ModelReport) -> str:
-    """An annotation for each broken promise, and the text report after them, which a job's log shows."""
-    broken = [verdict for verdict in found.verdicts if verdict.outcome == "failed"]
-    annotations = [
-        command(
-            "error",
-            "\n".join(filter(None, (v.message, v.run and f"shown by {v.run}"))),
-            title=f"{v.promise} is broken by {found.model}",
-        )
-        for v in broken
-    ]
-    return "".join(f"{line}\n" for line in annotations) + _as_text(found)
-
-
-REPORTS = {"text": _as_text, "json": _as_json, "github": _as_github}
-"""By the name of the format."""

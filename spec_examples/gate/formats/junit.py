@@ -38,7 +38,7 @@ def _suite(page: PageReport, report: CheckReport) -> Xml.Element:
     )
     properties = Xml.SubElement(suite, "properties")
     for name, value in target_json(report.environment).items():
-        Xml.SubElement(properties, "property", {"name": name, "value": _clean(value)})
+        Xml.SubElement(properties, "property", {"name": name, "value": clean(value)})
     suite.extend(_case(result) for result in page.results)
     return suite
 
@@ -46,16 +46,16 @@ def _suite(page: PageReport, report: CheckReport) -> Xml.Element:
 def _case(result: Result) -> Xml.Element:
     clauses = f" ({' '.join(result.clauses)})" if result.clauses else ""
     name = f"{result.kind} at line {result.id.rpartition(':')[2]}{clauses}"
-    case = Xml.Element("testcase", {"classname": result.path, "name": _clean(name), "time": "0"})
-    told = {"message": _clean(result.message)}
+    case = Xml.Element("testcase", {"classname": result.path, "name": clean(name), "time": "0"})
+    told = {"message": clean(result.message)}
     if result.outcome == "failed":
-        Xml.SubElement(case, "failure", {**told, "type": "disagreement"}).text = _clean(str(result))
+        Xml.SubElement(case, "failure", {**told, "type": "disagreement"}).text = clean(str(result))
     elif result.outcome == "error":
-        Xml.SubElement(case, "error", {**told, "type": "not asked"}).text = _clean(str(result))
+        Xml.SubElement(case, "error", {**told, "type": "not asked"}).text = clean(str(result))
     elif result.outcome == "diverges":
-        Xml.SubElement(case, "skipped", {"message": _clean(f"known divergence: {result.message}")})
+        Xml.SubElement(case, "skipped", {"message": clean(f"known divergence: {result.message}")})
     elif result.outcome == "exempt":
-        Xml.SubElement(case, "skipped", {"message": _clean(f"exempt from execution: {result.message}")})
+        Xml.SubElement(case, "skipped", {"message": clean(f"exempt from execution: {result.message}")})
     return case
 
 
@@ -63,7 +63,7 @@ def _left_out(path: str, why: str) -> Xml.Element:
     counts = {"tests": "1", "failures": "0", "errors": "0", "skipped": "1", "time": "0"}
     suite = Xml.Element("testsuite", {"name": path, **counts})
     case = Xml.SubElement(suite, "testcase", {"classname": path, "name": "the whole page", "time": "0"})
-    Xml.SubElement(case, "skipped", {"message": _clean(f"left out: {why}")})
+    Xml.SubElement(case, "skipped", {"message": clean(f"left out: {why}")})
     return suite
 
 
@@ -73,5 +73,6 @@ def _sums(suites: list[Xml.Element]) -> dict[str, str]:
     return {**totals, "time": f"{sum(float(suite.attrib['time']) for suite in suites):.3f}"}
 
 
-def _clean(text: str) -> str:
+def clean(text: str) -> str:
+    """The text without the characters that no XML document may hold."""
     return NOT_XML.sub("\N{REPLACEMENT CHARACTER}", text)

@@ -56,10 +56,11 @@ def _driver() -> dict[str, Any]:
         "help": {"text": "Mend the page, or whatever changed what it shows."},
     }
     version = metadata.version("omni-phase-contract")
-    return {"name": "phase-contract", "version": version, "rules": [*map(_rule, CLAUSES.values()), page]}
+    return {"name": "phase-contract", "version": version, "rules": [*map(rule_of, CLAUSES.values()), page]}
 
 
-def _rule(clause: Clause) -> dict[str, Any]:
+def rule_of(clause: Clause) -> dict[str, Any]:
+    """The clause as a rule, with a link to its page where the site has an address."""
     suffers = f" Where it is broken, {CONSEQUENCES[clause.id]}." if clause.id in CONSEQUENCES else ""
     rule: dict[str, Any] = {
         "id": clause.id,

@@ -47,6 +47,20 @@ TALKERS = (
         "personaplex:build",
     ),
     Talker("voxtral_tts", f"{_MODELS}.voxtral_tts.voxtral_tts:VoxtralTTSForConditionalGeneration", "voxtral_tts:build"),
+    Talker("voxcpm2", f"{_MODELS}.voxcpm2.voxcpm2_talker:VoxCPM2TalkerForConditionalGeneration", "voxcpm2:build"),
+    Talker(
+        "minicpmo_4_5",
+        f"{_MODELS}.minicpmo_4_5.minicpmo_4_5_omni_tts:MiniCPMO45OmniTTSForConditionalGeneration",
+        "minicpmo_4_5:build",
+    ),
+    Talker(
+        "nemotron_voicechat",
+        f"{_MODELS}.nemotron_voicechat.nemotron_voicechat_talker:NemotronVoiceChatTalkerForConditionalGeneration",
+        "nemotron_voicechat:build",
+    ),
+    Talker(
+        "breeze_tts_2", f"{_MODELS}.breeze_tts_2.modeling_breeze:BreezeForConditionalGeneration", "breeze_tts_2:build"
+    ),
 )
 """Those that import in the default environment and have a factory here."""
 
