@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from spec_examples import proven
 from spec_examples.conformance import record as recorded
-from spec_examples.conformance.matrix import rejudged, unexpected
+from spec_examples.conformance.matrix import judged_today, unexpected
 from spec_examples.conformance.record import Record
 from spec_examples.execution.result import Result
 
@@ -27,7 +26,7 @@ def recorded_results() -> list[Result]:
             continue
         if record.is_stale:
             stale.setdefault(record.changed, []).append(path)
-        results += _proven(record, path)
+        results += _of(record, path)
     return [_stale(changed, paths) for changed, paths in stale.items()] + results
 
 
@@ -36,20 +35,6 @@ def _stale(changed: str, paths: list[Path]) -> Result:
     others = f" (and {', '.join(path.stem for path in paths[1:])})" if paths[1:] else ""
     message = f"stale: {changed} changed since it was recorded{others}; run phase-contract matrix --record"
     return _result(paths[0].name, _line(paths[0], "[made_with]"), "failed", message)
-
-
-def _proven(record: Record, path: Path) -> list[Result]:
-    """As ``_of``, which is not asked again as long as neither the record nor any code has changed."""
-    files = (path, path.with_name(f"{path.stem}.traces.gz"))
-    proof = proven.key(
-        "records", ("**/*.py", "**/*.toml"), ("msgspec",), (f.read_bytes() for f in files if f.is_file())
-    )
-    if proof.exists():
-        return [_result(path.name, 1, "passed", "")]
-    results = _of(record, path)
-    if all(result.outcome == "passed" for result in results):
-        proven.keep(proof)
-    return results
 
 
 def _of(record: Record, path: Path) -> list[Result]:
@@ -65,7 +50,7 @@ def _of(record: Record, path: Path) -> list[Result]:
 def _wrong_verdicts(record: Record, path: Path) -> list[Result]:
     """Each verdict that is not what its traces, or what was read, give today."""
     wrong = []
-    for clause, cell in rejudged(record).cells.items():
+    for clause, cell in judged_today(record, path).cells.items():
         written = record.cells.get(clause)
         if written != cell:
             rests_on = "its traces say" if record.how == "run" else "what was read says"
