@@ -9,14 +9,18 @@ from pathlib import Path
 
 import jsonschema
 import pytest
+import xmlschema
 from junitparser import Error, Failure, JUnitXml, Skipped
 
 from spec_examples.contract.clauses import CLAUSES, PROMISES
 from spec_examples.contract.consequences import CONSEQUENCES
+from spec_examples.execution.result import Result
+from spec_examples.gate.check import CheckReport, PageReport
 from spec_examples.gate.cli import main
-from spec_examples.gate.formats import FORMATS, github
+from spec_examples.gate.formats import FORMATS, github, junit
 from spec_examples.running import Context
 from spec_examples.targets import Target
+from spec_examples.trace import Environment
 
 ROOT = Path(__file__).resolve().parents[2]
 GUARD = "if self.has_talker_mtp and span_len == 1 and not is_prefill:"
@@ -99,6 +103,9 @@ def validated(sarif):
     return log["runs"][0]
 
 
+JUNIT = xmlschema.XMLSchema(Path(__file__).with_name("junit.xsd"))
+
+
 def test_every_promise_says_what_a_model_suffers_where_it_is_broken():
     assert set(CONSEQUENCES) == set(PROMISES)
 
@@ -140,7 +147,7 @@ def test_the_summary_names_the_promise_its_page_and_the_red_examples(broken):
     summary = broken[0]["markdown"]
     assert "## The phase contract: broken" in summary
     assert "docs/contract/routing.md#ROUTE-3" in summary
-    assert "| `docs/contract/routing.md:16` | ROUTE-2 ROUTE-3 |" in summary
+    assert "| `docs/contract/routing.md:20` | ROUTE-2 ROUTE-3 |" in summary
 
 
 def test_workflow_commands_of_a_page_stand_on_its_lines_and_survive_any_text(odd):
@@ -158,6 +165,7 @@ def test_any_text_comes_back_out_of_a_workflow_command(text):
 
 
 def test_junit_has_a_test_case_for_each_example(odd):
+    JUNIT.validate(odd["junit"])
     (suite,) = JUnitXml.fromstring(odd["junit"].encode())
     kinds = [[type(result) for result in case.result] for case in suite]
     assert kinds == [[], [Failure], [Skipped], [Failure], [Error]]
@@ -165,6 +173,53 @@ def test_junit_has_a_test_case_for_each_example(odd):
     skipped = next(result for case in suite for result in case.result if isinstance(result, Skipped))
     assert skipped.message == 'exempt from execution: it has <angles> & "quotes"'
     assert "\a" not in odd["junit"], "no XML 1.0 document may hold it"
+
+
+def test_junit_of_a_broken_runner_is_valid(broken):
+    JUNIT.validate(broken[0]["junit"])
+    assert "<failure" in broken[0]["junit"]
+
+
+EVERY_OUTCOME = CheckReport(
+    Target(),
+    Environment(vllm_omni="0.30.0"),
+    [
+        PageReport(
+            "p.md",
+            [
+                Result(f"p.md:row:{line}", "row", "p.md", line, ("ROUTE-3",), state, "a\x0bb")
+                for line, state in enumerate(("passed", "failed", "diverges", "exempt", "error"), start=5)
+            ],
+            seconds=0.5,
+        )
+    ],
+    left_out={"q.md": "too large"},
+)
+
+
+def test_junit_is_valid_with_every_outcome_and_with_a_page_that_was_left_out():
+    report = junit.render(EVERY_OUTCOME)
+    JUNIT.validate(report)
+    counted = [(each.tests, each.failures, each.errors, each.skipped) for each in JUnitXml.fromstring(report.encode())]
+    assert counted == [(5, 1, 1, 2), (1, 0, 0, 1)]
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong", "says"),
+    [
+        ('<testsuites name="phase-contract"', r"\g<0> skipped='1'", "'skipped' attribute not allowed"),
+        ('(<testsuites [^>]*) time="[^"]*"', r"\1 time='1e-05'", "pattern"),
+        ('name="row at line 5', 'name="row at line 6', "duplicated value"),
+        ("<failure ", r"<failure type='a' message='b'>c</failure>\g<0>", "Unexpected child"),
+        ("<testcase ", r"<note/>\g<0>", "Unexpected child"),
+        ('tests="6"', 'tests="six"', "invalid literal"),
+    ],
+)
+def test_a_junit_report_that_some_reader_would_refuse_is_not_valid(right, wrong, says):
+    report, count = re.subn(right, wrong, junit.render(EVERY_OUTCOME), count=1)
+    assert count == 1
+    with pytest.raises(xmlschema.XMLSchemaValidationError, match=says):
+        JUNIT.validate(report)
 
 
 def test_sarif_rules_are_the_clauses_and_what_could_not_be_asked_is_a_notification(odd):
