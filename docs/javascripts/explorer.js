@@ -1,6 +1,6 @@
 // The phase explorer: looks answers up in the recorded table that the page carries. It knows nothing of any runner.
 (() => {
-  const RUNNERS = { ar: "AR", v2: "V2, preprocess step" };
+  const RUNNERS = { ar: "AR", generation: "generation", v2: "V2, preprocess step" };
   const EMBEDDINGS = {
     preprocess: "the embedding that the hook returned",
     mtp: "the MTP embedding",

@@ -38,7 +38,7 @@ PRESETS = (
 
 HEADERS = ("vLLM-Omni", "Runner", "Phase", "Hook", "MTP", "Reaches forward", "Phase fields")
 
-RUNNERS = {"ar": "AR", "v2": "V2, preprocess step"}
+RUNNERS = {"ar": "AR", "generation": "generation", "v2": "V2, preprocess step"}
 EMBEDDINGS = {
     "preprocess": "the embedding that the hook returned",
     "mtp": "the MTP embedding",

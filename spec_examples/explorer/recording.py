@@ -1,6 +1,7 @@
 """``python -m spec_examples.explorer.recording [VERSION…]``: put the grid to every release's runner, keep the answers.
 
-Without a version, all that are run here are asked: the AR runner, and Model Runner V2 on the releases that have it.
+Without a version, all that are run here are asked: the AR and the generation runner, and the preprocess step of Model
+Runner V2 on the releases that have it.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from spec_examples.running import forced
 from spec_examples.targets import Session, Target, TargetUnavailable, catalogue
 from spec_examples.trace import IS_PREFILL, NUM_COMPUTED, PHASE_KEYS, PROMPT_LEN
 
-RUNNERS = ("ar", "v2")
+RUNNERS = ("ar", "generation", "v2")
 
 
 def ask(session: Session, target: Target, asked: list[Question]) -> Iterator[Answer]:
