@@ -92,8 +92,9 @@ def test_each_example():
     for example, share in shares.items():
         lines = [each.message for each in gone(found().records, without_example(found().pages, example))]
         assert any(line.startswith(f"{recorded_as(example)} ") for line in lines), example
-        with_output = shares.get(output_of(example))
-        alone = {*share.alone, *(with_output.alone if with_output else ())}
+        with_output = {example, output_of(example)}  # an output goes with its block
+        elsewhere = {defect for each, other in shares.items() if each not in with_output for defect in other.catches}
+        alone = {defect for each in with_output & shares.keys() for defect in shares[each].catches} - elsewhere
         named = [line.partition("nothing else caught ")[2].partition(";")[0].split(", ") for line in lines]
         assert {name for names in named for name in names if name} >= set(share.alone), example
         assert {name for names in named for name in names if name} <= alone, example
