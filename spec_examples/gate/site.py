@@ -22,7 +22,9 @@ from spec_examples.contract.clauses import CLAUSES
 from spec_examples.execution.show import show_step
 from spec_examples.explorer import page as explorer
 from spec_examples.gate import lint_tables, teeth_pages
+from spec_examples.site import newest as standings
 from spec_examples.site import whole
+from spec_examples.site.newest import Standing
 from spec_examples.stories import draw
 from spec_examples.targets import catalogue
 from spec_examples.trace import Trace
@@ -198,25 +200,15 @@ def _step(record: Record, cell: Cell, traces: dict[str, Trace]) -> str:
 
 def newest(records: list[Record]) -> str:
     """One line a runner of the newest stable release, and of a newer candidate beside it."""
-    ran = [record for record in records if record.how == "run"]
-    versions = {record.vllm_omni for record in ran}
-    if not versions:
-        return "Nothing has been recorded yet."
-    stable = max((v for v in versions if not Version(v).is_prerelease), key=Version, default=max(versions, key=Version))
-    lines = ['<ul class="newest">']
-    for version in dict.fromkeys((stable, max(versions, key=Version))):
-        kind = "newest release" if version == stable else "newer candidate"
-        lines += [_badge(record, kind) for record in ran if record.vllm_omni == version]
-    lines.append("</ul>")
-    return "\n".join(lines)
+    lines = [_line(standing) for standing in standings.newest(records)]
+    return "\n".join(['<ul class="newest">', *lines, "</ul>"]) if lines else "Nothing has been recorded yet."
 
 
-def _badge(record: Record, kind: str) -> str:
-    promises = [cell for cell in record.cells.values() if CLAUSES[cell.clause].kind == "promise"]
-    kept = sum(cell.verdict == "passed" for cell in promises)
-    broken = [cell.clause for cell in promises if cell.verdict == "failed"]
-    verdict = f"breaks {', '.join(broken)}" if broken else f"keeps all {kept} promises that apply"
-    state = "failed" if broken else "passed"
+def _line(standing: Standing) -> str:
+    record, state = standing.record, standing.state
+    broken = ", ".join(standing.broken)
+    verdict = f"breaks {broken}" if broken else f"keeps all {standing.kept} promises that apply"
+    kind = "newest release" if standing.is_stable else "newer candidate"
     return (
         f'<li class="{state}"><a href="conformance/evidence/#{_anchor(record)}"><span>{record.vllm_omni} '
         f"{_runner(record)}</span> <b>{MARKS[state]} {verdict}</b></a> <i>{kind}</i></li>"

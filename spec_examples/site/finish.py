@@ -1,12 +1,14 @@
 """``python -m spec_examples.site.finish [FOLDER]``: finish a site that MkDocs or Zensical has built.
 
 Each example of a page gets a mark, where a check of the pages as they are now was kept; each page says when it was
-checked and has a twin in plain Markdown; search gets an entry for each clause. Nothing of this needs JavaScript.
+checked and has a twin in plain Markdown; search gets an entry for each clause, and each runner of the newest release a
+badge. Where the address of the site is known, each page has a social card. Nothing of this needs JavaScript.
 """
 
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -14,8 +16,10 @@ from dataclasses import dataclass
 from os.path import relpath
 from pathlib import Path
 
+from spec_examples.conformance import record as recorded
+from spec_examples.gate.site import RUNNER_NAMES, newest_first
 from spec_examples.markdown import Example, PageError, read
-from spec_examples.site import search_entries, twins, verified, whole
+from spec_examples.site import badges, cards, navigation, search_entries, twins, verified, whole
 from spec_examples.site.marks import marked
 from spec_examples.site.verified import Verified
 from spec_examples.whole_files import write_whole
@@ -40,8 +44,11 @@ def finish(site: Path, url: str) -> None:
     """Finish every page of the site in ``site``; ``url`` is its address, where that is known."""
     checked = verified.read()
     pages = list(built(site))
+    name = navigation.config()["site_name"]
     for page in pages:
         text = page.file.read_text(encoding="utf-8")
+        if url:
+            text = _with_card(text, page, site, url, name)
         examples = _examples(page.source) if checked else []
         if checked and examples:
             text = marked(text, examples, checked, f"{_way(page, site)}explorer/")
@@ -49,6 +56,7 @@ def finish(site: Path, url: str) -> None:
     for file in site.rglob("*.html"):
         write_whole(file, mended(file.read_text(encoding="utf-8")))
     search_entries.add(site)
+    badges.write(site / "badges", newest_first(recorded.read_all()), RUNNER_NAMES)
     twins.write_all(site, [page.source for page in pages], url)
 
 
@@ -101,11 +109,21 @@ def built(site: Path) -> Iterator[Built]:
 
 
 def mended(text: str) -> str:
-    """A dialog needs a name, and what scrolls has to be reached by the keyboard."""
+    """A dialog and a list of tags need a name, and what scrolls has to be reached by the keyboard."""
     dialog = 'data-md-component="search" role="dialog"'
+    text = re.sub(r'<nav class="md-tags"\s*>', '<nav class="md-tags" aria-label="Tags">', text)
     return text.replace(dialog, f'{dialog} aria-label="Search"').replace(
         '<figure class="diagram">', '<figure class="diagram" tabindex="0">'
     )
+
+
+def _with_card(text: str, page: Built, site: Path, url: str, site_name: str) -> str:
+    """The page, with its social card drawn and named in its head."""
+    title, said = (words.replace("`", "") for words in twins.first_words(page.source))
+    card = Path("cards", page.name).with_suffix(".png")
+    cards.write(site / card, title, said, site_name)
+    address = url + page.file.parent.relative_to(site).as_posix().removeprefix(".")
+    return cards.tagged(text, f"{address.rstrip('/')}/", url + card.as_posix(), title, said)
 
 
 def main() -> None:

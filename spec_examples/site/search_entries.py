@@ -5,14 +5,17 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
-from html import unescape
 from pathlib import Path
+from typing import Any
 
 from spec_examples.contract.clauses import CLAUSES
 from spec_examples.trace import PHASE_KEYS
 
 INDEX = Path("search/search_index.json")
-"""Material's index; Zensical has a format of its own, and goes without these entries."""
+"""Material's index."""
+
+ITEMS = Path("search.json")
+"""Zensical's (0.0.73): the same, with a heading's level, the titles above it, and the page's tags."""
 
 KEYS = dict(zip(("FIELD-1", "FIELD-2", "FIELD-3"), PHASE_KEYS, strict=True))
 """The key that a clause states."""
@@ -20,11 +23,17 @@ KEYS = dict(zip(("FIELD-1", "FIELD-2", "FIELD-3"), PHASE_KEYS, strict=True))
 
 def add(site: Path) -> None:
     """Put an entry for each clause into the index of the site."""
-    file = site / INDEX
-    if not file.is_file():
-        return
+    for file, entries in ((site / INDEX, "docs"), (site / ITEMS, "items")):
+        if file.is_file():
+            _add_to(file, entries, list(_clauses(site)))
+
+
+def _add_to(file: Path, entries: str, clauses: list[dict[str, Any]]) -> None:
     index = json.loads(file.read_text(encoding="utf-8"))
-    index["docs"] += _clauses(site)
+    if file.name == ITEMS.name:
+        above = {each["location"]: each["path"] for each in index[entries]}
+        clauses = [{**c, "level": 3, "path": above[c["location"].partition("#")[0]], "tags": []} for c in clauses]
+    index[entries] += clauses
     file.write_text(json.dumps(index, ensure_ascii=False, separators=(",", ":")), encoding="utf-8")
 
 
@@ -36,5 +45,5 @@ def _clauses(site: Path) -> Iterator[dict[str, str]]:
         yield {
             "location": f"{place}#{clause.id}",
             "title": " ".join(filter(None, (clause.id, KEYS.get(clause.id), clause.name))),
-            "text": unescape(re.sub(r"<[^>]+>", "", paragraph[0])) if paragraph else "",
+            "text": re.sub(r"<[^>]+>", "", paragraph[0]) if paragraph else "",  # escaped, as all texts of an index
         }

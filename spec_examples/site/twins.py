@@ -8,10 +8,15 @@ from html import unescape
 from pathlib import Path
 from typing import Any
 
+import yaml
+
 from spec_examples.markdown.includes import GENERATED
 from spec_examples.site import navigation
 
 DOCS = Path("docs")
+TAGS = "<!-- material/tags -->"
+"""Where the page on tags, in a folder of ``docs/``, has the theme list them."""
+
 _INCLUDE = re.compile(r"""^[ \t]*-+8<-+[ \t]+["'](.+?)["'][ \t]*$""", re.MULTILINE)
 _LINK = re.compile(r"\[([^]]+)\]\([^)]*\)")
 _FRONT_MATTER = re.compile(r"\A---\n.*?\n---\n+", re.DOTALL)
@@ -28,7 +33,21 @@ def write_all(site: Path, sources: Iterable[Path], url: str) -> None:
 
 def plain(text: str) -> str:
     """A page's Markdown without front matter, what it takes in put in as text."""
-    return _INCLUDE.sub(_taken_in, _FRONT_MATTER.sub("", text))
+    text = _FRONT_MATTER.sub("", text)
+    return _INCLUDE.sub(_taken_in, text.replace(TAGS, "\n".join(_by_tag())) if TAGS in text else text)
+
+
+def _by_tag() -> Iterator[str]:
+    """A line for each tag, with the pages that have it."""
+    pages: dict[str, list[str]] = {}
+    for source in sorted(DOCS.rglob("*.md")):
+        text = source.read_text(encoding="utf-8")
+        front = _FRONT_MATTER.match(text)
+        title = re.search(r"^# (.+)$", text, re.MULTILINE)
+        for tag in (yaml.safe_load(front[0].strip().strip("-")) or {}).get("tags", ()) if front else ():
+            pages.setdefault(tag, []).append(f"[{title[1] if title else source.stem}](../{source.relative_to(DOCS)})")
+    for tag in sorted(pages, key=str.lower):
+        yield f"- {tag}: {', '.join(pages[tag])}"
 
 
 def _taken_in(include: re.Match[str]) -> str:
@@ -76,10 +95,14 @@ def _entry(entry: Any, url: str) -> Iterator[str]:
 
 
 def _described(name: str, url: str) -> str:
-    """A page's link, and its first sentence."""
-    text = plain((DOCS / name).read_text(encoding="utf-8"))
+    title, said = first_words(DOCS / name)
+    return f"[{title}]({url}{name}): {said}"
+
+
+def first_words(source: Path) -> tuple[str, str]:
+    """A page's title, and its first sentence."""
+    text = plain(source.read_text(encoding="utf-8"))
     title = re.search(r"^# (.+)$", text, re.MULTILINE)
     paragraphs = (" ".join(p.split()) for p in text.split("\n\n") if p and not p.startswith(("#", "-", "<", "`")))
     first = re.split(r"(?<=[.:])\s", next(paragraphs, ""), maxsplit=1)[0]
-    said = _LINK.sub(r"\1", first)
-    return f"[{title[1] if title else name}]({url}{name}): {said}"
+    return title[1] if title else source.stem, _LINK.sub(r"\1", first)

@@ -83,8 +83,9 @@ def test_every_clause_has_its_anchor(site: Site, links: dict[Path, Links]):
 def test_without_an_address_links_are_relative(tmp_path: Path):
     build(tmp_path)
     for file in tmp_path.rglob("index.html"):
-        page = Links(file.read_text(encoding="utf-8"))
-        assert not [place for place in page.places if place.startswith("/") or "127.0.0.1" in place], file
+        text = file.read_text(encoding="utf-8")
+        assert not [place for place in Links(text).places if place.startswith("/") or "127.0.0.1" in place], file
+        assert "og:image" not in text, "a card is linked by its whole address"
 
 
 def test_the_search_has_every_page_but_those_that_repeat_others(site: Site):

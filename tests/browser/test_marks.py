@@ -115,7 +115,10 @@ def test_every_page_has_its_twin(site: Site, source: Path):
     name = source.relative_to(ROOT / "docs")
     twin = (site.folder / name).read_text()
     assert "--8<--" not in twin.replace('`--8<-- "', "")
-    written = [line for line in source.read_text().splitlines() if line and "8<" not in line and line[0] not in "-s "]
+    text = re.sub(r"\A---\n.*?\n---\n", "", source.read_text(), flags=re.DOTALL)
+    written = [
+        line for line in text.splitlines() if line and "8<" not in line and line[0] not in "- " and line != twins.TAGS
+    ]
     assert not [line for line in written if line not in twin][:3]
     assert f'type="text/markdown" href="{"../" * (len(name.parts) - (name.stem == "index"))}{name}"' in built(
         site, source
@@ -135,3 +138,9 @@ def test_a_figure_is_its_words_in_the_twin():
     assert text.startswith("x\n\nFigure: A request is preempted")
     assert text.endswith("\n\ny\n")
     assert "<" not in text
+
+
+def test_the_twin_of_the_page_on_tags_lists_them(site: Site):
+    text = (site.folder / "reference/tags.md").read_text()
+    assert "- HOOK: [Hooks](../contract/hooks.md), [State and hooks](../traces/state-and-hooks.md)\n" in text
+    assert "material/tags" not in text

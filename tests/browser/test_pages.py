@@ -76,6 +76,33 @@ def test_a_block_can_be_copied(open_page):
     assert "import" in page.evaluate("navigator.clipboard.readText()")
 
 
+def test_a_note_is_shown_at_its_line_of_code_and_is_not_copied_with_it(open_page):
+    page = open_page("contract/hooks/", permissions=["clipboard-read", "clipboard-write"], reduced_motion="reduce")
+    block = page.locator(".highlight", has_text="class ScalarTalker")
+    notes = block.locator(".md-annotation")
+    expect(notes).to_have_count(5)
+    notes.first.focus()
+    expect(page.get_by_text("Without this the runner calls no hook.")).to_be_visible()
+    block.locator(".md-code__button[title='Copy to clipboard']").click()
+    copied = page.evaluate("navigator.clipboard.readText()")
+    assert "class ScalarTalker" in copied
+    assert not re.search(r"\(\d\)|no hook", copied)
+    compile(copied, "copied.py", "exec")
+
+
+def test_without_javascript_notes_are_a_list(open_page):
+    page = open_page("contract/hooks/", java_script_enabled=False)
+    expect(page.get_by_text("Without this the runner calls no hook.")).to_be_visible()
+
+
+def test_tags_lead_to_the_pages_that_have_them(open_page):
+    page = open_page("contract/hooks/")
+    page.get_by_role("navigation", name="Tags").get_by_role("link", name="HOOK").click()
+    expect(page).to_have_url(re.compile(r"reference/tags/#tag:hook"))
+    page.get_by_role("article").get_by_role("link", name="State and hooks").first.click()
+    expect(page).to_have_title(re.compile("State and hooks"))
+
+
 def test_every_page_is_accessible(open_page, site: Site):
     page = open_page(color_scheme="light", reduced_motion="reduce")
     wrong = [each for place in site.pages for each in (page.goto(site.url + place), violations(page))[1]]
@@ -89,8 +116,9 @@ def test_every_page_has_contrast_in_the_dark(open_page, site: Site):
     assert not wrong, "\n".join(wrong)
 
 
-def test_every_page_fits_a_phone(open_page, site: Site):
-    page = open_page(viewport=PHONE)
+@pytest.mark.parametrize("width", [PHONE["width"], 390])
+def test_every_page_fits_a_phone(open_page, site: Site, width: int):
+    page = open_page(viewport={**PHONE, "width": width})
     too_wide = {place: wide for place in site.pages if (page.goto(site.url + place), wide := sideways(page))[1] > 0}
     assert not too_wide
 

@@ -4,11 +4,15 @@ import os
 import shutil
 import subprocess
 import sys
+import threading
+from functools import partial
+from http.server import ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
+from playwright.sync_api import expect
 
-from conftest import ROOT, Site
+from conftest import ROOT, Quiet, Site
 from spec_examples.site.marks import Places
 
 
@@ -43,3 +47,22 @@ def test_nothing_is_loaded_from_another_host(other: Path):
     loaded = {place for file in other.rglob("*.html") for place in Links(file.read_text()).loaded}
     assert loaded
     assert not {place for place in loaded if place.startswith(("http:", "https:", "//"))}
+
+
+def test_search_finds_a_clause_by_its_name(other: Path, browser):
+    with ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=str(other))) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        page = browser.new_context().new_page()
+        page.goto(f"http://127.0.0.1:{server.server_port}/")
+        page.keyboard.press("/")
+        page.keyboard.type("FIELD-6")
+        found = page.locator("a[href*='contract/fields/'][href*='#FIELD-6']", has_text="nothing latched")
+        expect(found.first).to_be_visible(timeout=20_000)
+        page.context.close()
+        server.shutdown()
+
+
+def test_its_pages_have_their_tags_and_badges(other: Path):
+    assert 'href="../../reference/tags/#tag:hook"' in (other / "contract/hooks/index.html").read_text()
+    assert 'id="tag:hook"' in (other / "reference/tags/index.html").read_text()
+    assert (other / "badges/ar.svg").is_file()
