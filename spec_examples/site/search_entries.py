@@ -30,6 +30,9 @@ def add(site: Path) -> None:
 
 def _add_to(file: Path, entries: str, clauses: list[dict[str, Any]]) -> None:
     index = json.loads(file.read_text(encoding="utf-8"))
+    if file.name == INDEX.name:
+        for each in index[entries]:
+            each.pop("tags", None)  # Material puts every page with a tag that is found before any clause
     if file.name == ITEMS.name:
         above = {each["location"]: each["path"] for each in index[entries]}
         clauses = [{**c, "level": 3, "path": above[c["location"].partition("#")[0]], "tags": []} for c in clauses]
