@@ -5,9 +5,9 @@ from dataclasses import replace
 from xml.etree import ElementTree as Xml
 
 import pytest
+from built import Site
 from packaging.version import Version
 
-from conftest import Site
 from spec_examples.conformance import record
 from spec_examples.gate.site import RUNNER_NAMES, newest_first
 from spec_examples.site import badges

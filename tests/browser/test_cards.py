@@ -4,9 +4,9 @@ import re
 from pathlib import Path
 
 import pytest
+from built import ROOT, Site
 from PIL import Image
 
-from conftest import ROOT, Site
 from spec_examples.site import cards
 
 PAGES = sorted(path.relative_to(ROOT / "docs") for path in (ROOT / "docs").rglob("*.md"))

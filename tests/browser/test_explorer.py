@@ -3,9 +3,9 @@
 import re
 
 import pytest
+from built import PHONE
 from playwright.sync_api import Page, expect
 
-from conftest import PHONE
 from spec_examples.explorer import page as written
 from spec_examples.explorer import table
 from spec_examples.explorer.grid import questions

@@ -6,8 +6,7 @@ from pathlib import Path
 from urllib.parse import unquote, urldefrag, urljoin, urlsplit
 
 import pytest
-
-from conftest import Site, build
+from built import Site, build
 
 
 class Links(HTMLParser):

@@ -6,8 +6,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from built import ROOT, Site, verify
 
-from conftest import ROOT, Site, verify
 from spec_examples.markdown import Example, read
 from spec_examples.site import twins, verified, whole
 from spec_examples.site.marks import PageDiffers, marked

@@ -4,9 +4,8 @@ import re
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
+from built import PHONE, Site
 from playwright.sync_api import Page, expect
-
-from conftest import PHONE, Site
 
 THIN = """
 for (const row of document.querySelectorAll("table.matrix tr:nth-child(n+6), table.evidence tr:nth-child(n+6)"))

@@ -8,8 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-
-from conftest import ROOT, build
+from built import ROOT, build
 
 
 def git(folder: Path, *arguments: str) -> str:

@@ -10,9 +10,9 @@ from http.server import ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
+from built import ROOT, Quiet, Site
 from playwright.sync_api import expect
 
-from conftest import ROOT, Quiet, Site
 from spec_examples.site.marks import Places
 
 
