@@ -59,10 +59,11 @@ class Catch:
 class Hunt:
     """The examples of ``pages``, executed on ``target`` as it is and with each of its known defects.
 
-    ``session`` runs everything in the one process that has imported the runner.
+    ``session`` runs everything in the one process that has imported the runner. ``anew`` asks examples in an order
+    that does not depend on what caught a defect before, as a record does.
     """
 
-    def __init__(self, pages: Iterable[Path], session: Session, target: Target) -> None:
+    def __init__(self, pages: Iterable[Path], session: Session, target: Target, *, anew: bool = False) -> None:
         self.session, self.target = session, target
         self.pages = [read(path) for path in pages]
         self.version = session.environment(target).vllm_omni
@@ -72,9 +73,8 @@ class Hunt:
         self.red: list[Result] = []
         """The examples that are red without any defect, and so say nothing of one."""
         self.keys = {each.id: recorded.key(each, page) for page in self.pages for each in page.examples}
-        self._likely = {
-            name: set(caught.by) for name, caught in recorded.caught_on(self.version, target.runner).items()
-        }
+        before = {} if anew else recorded.caught_on(self.version, target.runner)
+        self._likely = {name: set(caught.by) for name, caught in before.items()}
         self._others: Traces = {}
 
     def run_control(self) -> None:

@@ -69,7 +69,7 @@ def _mutants(options: argparse.Namespace, out: TextIO, context: Context | None) 
         with progress.status(f"importing {target}") as status:
             environment = session.environment(target)
             status.update("executing the contract's pages without any defect")
-            hunt = Hunt(find_pages(_contract_pages()), session, target)
+            hunt = Hunt(find_pages(_contract_pages()), session, target, anew=options.record)
             hunt.run_control()
             before = recording.earlier(hunt, environment) if options.record and options.all else None
             known, asked = (before.valid, before.examples.keys()) if before else ({}, ())
