@@ -54,7 +54,9 @@ def test_search_finds_a_clause_by_its_name(other: Path, browser):
         threading.Thread(target=server.serve_forever, daemon=True).start()
         page = browser.new_context().new_page()
         page.goto(f"http://127.0.0.1:{server.server_port}/")
+        page.wait_for_load_state("networkidle")
         page.keyboard.press("/")
+        page.wait_for_timeout(1000)  # the field takes no keys before it is open
         page.keyboard.type("FIELD-6")
         found = page.locator("a[href*='contract/fields/'][href*='#FIELD-6']", has_text="nothing latched")
         expect(found.first).to_be_visible(timeout=20_000)
