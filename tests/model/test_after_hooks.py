@@ -1,14 +1,5 @@
 """Models whose state moves in ``forward`` or ``make_omni_output`` too, or in a hook before all rows."""
 
-import contextlib
-import io
-
-import pytest
-
-from spec_examples.gate.cli import main
-from spec_examples.running import Context
-from spec_examples.targets import Session, resolve
-
 TALKERS = """
 import torch
 from spec_examples.model_check.examples.right import Plain, embed
@@ -80,27 +71,13 @@ class EncodesFirst(SpeaksAfterForward):
 """
 
 
-@pytest.fixture(scope="module")
-def ask(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("talkers")
-    (folder / "talkers.py").write_text(TALKERS, encoding="utf-8")
-    with contextlib.chdir(folder), Session() as session:
-
-        def asked(words):
-            out = io.StringIO()
-            status = main(["model", *words.split()], stdout=out, context=Context(session, resolve()))
-            return status, out.getvalue()
-
-        yield asked
-
-
 def test_state_that_moves_after_forward_is_judged(ask):
-    status, report = ask("talkers.py:SpeaksAfterForward --search 0 --promise MODEL-3 --promise MODEL-7")
+    status, report, _ = ask("talkers.py:SpeaksAfterForward --search 0 --promise MODEL-3 --promise MODEL-7")
     assert (status, "2 kept, 0 broken" in report) == (0, True), report
 
 
 def test_state_that_prefill_moves_there_is_found(ask):
-    status, report = ask("talkers.py:SpeaksOnPrefill --promise MODEL-3")
+    status, report, _ = ask("talkers.py:SpeaksOnPrefill --promise MODEL-3")
     assert status == 1
     assert "row a (6, 6, 1): the embedding that the hook returns differs by 2" in report
 
@@ -110,10 +87,10 @@ def test_forward_is_called_only_where_the_model_says_so(ask):
 
 
 def test_a_hook_before_all_rows_gets_what_was_sent_with_each_prompt(ask):
-    status, report = ask("talkers.py:EncodesFirst --search 0 --promise MODEL-1 --promise MODEL-7 --promise MODEL-5")
+    status, report, _ = ask("talkers.py:EncodesFirst --search 0 --promise MODEL-1 --promise MODEL-7 --promise MODEL-5")
     assert (status, "3 kept, 0 broken" in report) == (0, True), report
 
 
 def test_a_row_whose_hook_raises_is_named_with_what_it_raised(ask):
-    _, report = ask("talkers.py:Resumed --promise MODEL-6")
+    _, report, _ = ask("talkers.py:Resumed --promise MODEL-6")
     assert "MODEL-6  BROKEN  row b (5, 0, 9) raised IndexError: no text left" in report

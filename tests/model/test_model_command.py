@@ -1,16 +1,11 @@
 """``phase-contract model`` as a person meets it: one line for what cannot be asked, and the status of each answer."""
 
-import contextlib
-import io
 import json
 from xml.etree import ElementTree
 
 import pytest
 
-from spec_examples.gate.cli import main
 from spec_examples.model_check.promises import MODEL_PROMISES
-from spec_examples.running import Context
-from spec_examples.targets import Session, resolve
 
 TALKERS = """
 from spec_examples.model_check.examples.right import Plain, Right
@@ -73,21 +68,6 @@ NOT_ASKED = {
     "spec_examples.model_check.examples.right:Right --promise MODEL-99": "invalid choice",
     "spec_examples.model_check.examples.right:Right --search many": "is no number of schedules",
 }
-
-
-@pytest.fixture(scope="module")
-def ask(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("talkers")
-    (folder / "talkers.py").write_text(TALKERS, encoding="utf-8")
-    with contextlib.chdir(folder), Session() as session:
-
-        def asked(words):
-            out, errors = io.StringIO(), io.StringIO()
-            with contextlib.redirect_stderr(errors):
-                status = main(["model", *words.split()], stdout=out, context=Context(session, resolve()))
-            return status, out.getvalue(), errors.getvalue()
-
-        yield asked
 
 
 @pytest.mark.parametrize("words", NOT_ASKED)
