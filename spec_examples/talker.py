@@ -58,6 +58,7 @@ class ScalarTalker(nn.Module):
     def __init__(self, *, vllm_config: Any = None, prefix: str = "") -> None:
         super().__init__()
         self.hook_calls: Counter[str] = Counter()
+        self.notes: dict[str, Any] = {}
 
     def preprocess(
         self, input_ids: torch.Tensor, input_embeds: torch.Tensor | None, **info: Any
@@ -65,7 +66,10 @@ class ScalarTalker(nn.Module):
         """One request's span of ``n`` tokens: ids ``[n]`` in; ids, embeddings ``[n, HIDDEN]`` and an update out."""
         rows = self._rows(PREPROCESS, input_ids, info)
         inputs = self._like(rows[-1:], MTP_HIDDEN), self._like(rows[-1:], MTP_TEXT)
-        return input_ids, rows, {"mtp_inputs": inputs, **self._note(rows[-1])}
+        update = {"mtp_inputs": inputs, **self._note(rows[-1])}
+        self.notes.clear()  # one dictionary serves all calls of this hook: a runner copies what is in it
+        self.notes.update(update["notes"])
+        return input_ids, rows, {**update, "notes": self.notes}
 
     def talker_mtp(
         self, input_ids: torch.Tensor, embeds: torch.Tensor, hidden: torch.Tensor, text: torch.Tensor, **_: Any
@@ -85,10 +89,11 @@ class ScalarTalker(nn.Module):
     def _note(row: torch.Tensor) -> dict[str, Any]:
         """State for the request, different at each of its hook calls: a number, and several values below one key.
 
-        One of those is renewed at every third call only, and has to stay meanwhile.
+        One of those is renewed at every third call only, and has to stay meanwhile. One is ``None`` at every other.
         """
         whose, call = row[1:3].long().tolist()
         notes = {"list": [whose, call], "tensor": row[1:3].clone(), f"third{call % 3}": whose * 1000 + call}
+        notes["odd"] = call if call % 2 else None
         return {"noted": whose * 1000 + call, "notes": notes}
 
     def _rows(self, kind: float, input_ids: torch.Tensor, info: dict[str, Any]) -> torch.Tensor:
@@ -127,7 +132,7 @@ class ScalarTalker(nn.Module):
 
     def compute_logits(self, hidden_states: torch.Tensor, *_: Any, **__: Any) -> torch.Tensor:
         """``[rows, VOCAB]``: after a request's position p comes the same request's position p + 1."""
-        following = (hidden_states[:, 4].long() + 1).clamp(max=VOCAB - 1)
+        following = (hidden_states[:, 4].long() + 1).clamp(0, VOCAB - 1)
         return nn.functional.one_hot(following, VOCAB).float()
 
     def load_weights(self, weights: Any) -> set[str]:

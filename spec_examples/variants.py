@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from spec_examples.scenario import MAX_LEN
+from spec_examples.scenario import MAX_LEN, MAX_REQUESTS
 from spec_examples.talker import VOCAB, BatchedTalker, ScalarTalker
 
 RENAMED = VOCAB
@@ -23,31 +23,61 @@ class RenamingScalarTalker(ScalarTalker):
     def preprocess(
         self, input_ids: torch.Tensor, input_embeds: torch.Tensor | None, **info: Any
     ) -> tuple[torch.Tensor, torch.Tensor, dict[str, Any]]:
-        """As the scalar talker; ids ``[n]`` out that no request has."""
+        """As the scalar talker; ids ``[n]`` out that no request has, int64 where the runner keeps int32."""
         ids, rows, update = super().preprocess(input_ids, input_embeds, **info)
-        return ids + RENAMED, rows, update
+        return (ids + RENAMED).long(), rows, update
 
 
 class RenamingBatchedTalker(RenamingScalarTalker, BatchedTalker):
     """The same through both hooks."""
 
     def preprocess_decode_batch(self, input_ids: torch.Tensor, req_infos: list[dict[str, Any]]) -> tuple[Any, ...]:
-        """As the batched talker; ids ``[n]`` out that no request has."""
+        """As the batched talker; ids ``[n]`` out that no request has, int64 as well."""
         ids, *result = super().preprocess_decode_batch(input_ids, req_infos)
-        return ids + RENAMED, *result
+        return (ids + RENAMED).long(), *result
+
+
+class CarefulScalarTalker(ScalarTalker):
+    """A talker that offers MTP inputs for decode rows alone, as it has to where a runner ignores the phase."""
+
+    def preprocess(
+        self, input_ids: torch.Tensor, input_embeds: torch.Tensor | None, **info: Any
+    ) -> tuple[torch.Tensor, torch.Tensor, dict[str, Any]]:
+        """As the scalar talker, without MTP inputs for a prefill row."""
+        ids, rows, update = super().preprocess(input_ids, input_embeds, **info)
+        if info.get("_omni_is_prefill"):
+            del update["mtp_inputs"]
+        return ids, rows, update
+
+
+class CarefulBatchedTalker(CarefulScalarTalker, BatchedTalker):
+    """The same through both hooks."""
 
 
 class _Declaring(ScalarTalker):
     """What a model may declare about MTP, under the names of the shared runner and of Model Runner V2.
 
     The codes are kept under another name than ``codes.audio``, and stay where they were made; MTP is told whose rows
-    it takes and with which seeds. Releases before 0.24.0 tell it neither.
+    it takes and with which seeds. Releases before 0.24.0 tell it neither. MTP writes the codes of all steps into one
+    buffer, as a captured graph does.
     """
 
     talker_mtp_output_key = mtp_output_key = ("frames", "latest")
     gpu_resident_buffer_keys = frozenset({("frames", "latest")})
     talker_mtp_accepts_req_infos = mtp_accepts_req_infos = True
     talker_mtp_accepts_per_row_generators = mtp_accepts_per_row_generators = True
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
+        self.buffer = torch.zeros(MAX_REQUESTS, 2, dtype=torch.int64)
+
+    def talker_mtp(
+        self, input_ids: torch.Tensor, embeds: torch.Tensor, hidden: torch.Tensor, text: torch.Tensor, **_: Any
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """As the stub's, with codes ``[n, 2]`` that the next call overwrites."""
+        returned, codes = super().talker_mtp(input_ids, embeds, hidden, text)
+        self.buffer[: len(codes)] = codes
+        return returned, self.buffer[: len(codes)]
 
 
 class DeclaringScalarTalker(_Declaring):
@@ -101,7 +131,7 @@ class RepeatingScalarTalker(ScalarTalker):
         position = hidden_states[:, -1].long() + 1
         breaks = torch.isin(position, torch.tensor(BREAKS))
         token = torch.where(breaks, first + MAX_LEN - 1, first + position % CYCLE)
-        return nn.functional.one_hot(token.clamp(max=VOCAB - 1), VOCAB).float()
+        return nn.functional.one_hot(token.clamp(0, VOCAB - 1), VOCAB).float()
 
 
 class RepeatingBatchedTalker(RepeatingScalarTalker, BatchedTalker):

@@ -5,12 +5,17 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 from spec_examples.gate.pages_as_tests import shared_session
 from spec_examples.running import Context, running
 from spec_examples.targets import Session, Target
 
 ROOT = Path(__file__).resolve().parents[1]
+
+settings.register_profile("usual", max_examples=200, deadline=None)
+settings.register_profile("again", settings.get_profile("usual"), max_examples=20)  # for the test run that is repeated
+settings.load_profile("usual")
 
 
 @pytest.fixture(scope="session")

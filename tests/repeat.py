@@ -1,7 +1,7 @@
 """``make repeat``: the fast suite many times, each time in another order and every second time in parallel.
 
 The fast suite are the tests that import no vLLM and start no runner. A repetition that fails is a flake or a fault: its
-seed is printed, and ``pytest --shuffle SEED`` brings its order back.
+seed is printed, and ``pytest --shuffle SEED --hypothesis-seed SEED`` brings its order and its examples back.
 """
 
 import argparse
@@ -20,8 +20,8 @@ FAST = (
     "tests/targets/test_resolve.py",
     "tests/targets/test_sessions.py",
 )
-NEEDS_A_RUNNER = ("test_an_unbuilt_checkout", "test_a_vllm_that_does_not_pair", "test_thousands_of_rows")
-"""Left out of it: two start a process, and one is about speed, which a busy machine does not keep."""
+FEWER_EXAMPLES = ["--hypothesis-profile", "again"]
+"""Of each property: a repetition draws others than the one before it."""
 
 
 def main() -> int:
@@ -30,11 +30,11 @@ def main() -> int:
     parser.add_argument("-n", type=int, default=200, help="repetitions (200)")
     parser.add_argument("--first", type=int, default=0, help="seed of the first (0)")
     options = parser.parse_args()
-    left_out = " and ".join(f"not {name}" for name in NEEDS_A_RUNNER)
     started = time.monotonic()
     flakes = []
     for seed in range(options.first, options.first + options.n):
-        words = [sys.executable, "-m", "pytest", "-q", "-k", left_out, "--shuffle", str(seed), *FAST]
+        words = [sys.executable, "-m", "pytest", "-q", "-m", "not runner", *FEWER_EXAMPLES, *FAST]
+        words += ["--shuffle", str(seed), "--hypothesis-seed", str(seed)]
         words += ["-n", "2", "--dist", "loadfile"] if seed % 2 else []
         done = subprocess.run(words, capture_output=True, text=True)
         if done.returncode:

@@ -282,7 +282,7 @@ def read(path: Path) -> Record:
             route_form=data["route_form"],
             source=tuple(_source(entry) for entry in data.get("source", ())),
         )
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise ValueError(f"{path.name}: not a recorded result: {error}") from error
 
 

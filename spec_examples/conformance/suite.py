@@ -14,6 +14,8 @@ WITHOUT_MTP = ("scalar-no-mtp", "batched-no-mtp")
 FILLING = "spec_examples.talker:FillingTalker"
 VARIANTS = "spec_examples.variants"
 RENAMING = (f"{VARIANTS}:RenamingScalarTalker", f"{VARIANTS}:RenamingBatchedTalker")
+CAREFUL = (f"{VARIANTS}:CarefulScalarTalker", f"{VARIANTS}:CarefulBatchedTalker")
+DECLARING = (f"{VARIANTS}:DeclaringScalarTalker", f"{VARIANTS}:DeclaringBatchedTalker")
 REPEATING = (f"{VARIANTS}:RepeatingScalarTalker", f"{VARIANTS}:RepeatingBatchedTalker")
 
 DESIGN_CASES = ((5, 0, 4), (5, 4, 1), (5, 5, 1), (5, 6, 1), (1, 0, 1), (5, 5, 2))
@@ -74,10 +76,16 @@ SCHEDULED = (
     ),
     _both(
         "keys planted in the state",
-        Request(5, id="one"),
-        Request(1, 4, id="other"),
+        Request(5, 5, id="one"),
+        Request(1, 5, id="other"),
         limits=Limits(budget=4),
-        planted=(Plant("one", 1), Plant("other", 2)),
+        planted=(
+            Plant("one", 1),
+            Plant("other", 2),
+            Plant("one", 3, prompt_len=8, computed=6),  # one of the three is wrong
+            Plant("other", 3, prompt_len=1, computed=3, is_prefill=True),
+            Plant("one", 4, prompt_len=5, computed=4),
+        ),
     ),
     _both(
         "an id that comes back",
@@ -108,6 +116,22 @@ SCHEDULED = (
         Request(1, 5, "unseeded"),
         limits=Limits(budget=4),
     ),
+    _both(
+        "what a model may declare",
+        Request(5, 3, "grows", grows=(Growth(6, at=4),), seed=5),
+        Request(1, 9, "beside"),
+        Request(2, 8, "seeded", seed=6),
+        limits=Limits(budget=5),
+        talkers=DECLARING,
+    ),
+    _both(
+        "MTP inputs in decode alone",
+        Request(7, 4, "long"),
+        Request(1, 6, "short"),
+        Request(5, 4, "last"),
+        limits=Limits(budget=6, long_prefill_threshold=3),
+        talkers=CAREFUL,
+    ),
     _both("token ids that the model changes", Request(5), Request(1), limits=Limits(budget=4), talkers=RENAMING),
 )
 """Requests under the target's own scheduler."""
@@ -123,6 +147,8 @@ NO_MTP = (
     _forced(
         "rows without MTP",
         [Row(5, 5, 1), Row(5, 4, 1), Row(5, 6, 1), Row(5, 7, 1)],
+        [Row(9, 0, 4, "chunk"), Row(5, 5, 1, "one"), Row(3, 3, 1, "two")],
+        [Row(9, 4, 4, "chunk"), Row(5, 6, 1, "one"), Row(3, 4, 1, "two")],
         talkers=WITHOUT_MTP,
     ),
 )

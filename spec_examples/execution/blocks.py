@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from spec_examples.execution.interpreter import Died
 from spec_examples.execution.messages import Done
-from spec_examples.execution.result import Disagreement, Rewrite, Unaskable
+from spec_examples.execution.result import Disagreement, Rewrite, Unaskable, Unexpected
 from spec_examples.execution.show import difference
 from spec_examples.markdown import Example
 from spec_examples.running import (
@@ -94,10 +94,10 @@ def _stopped(page: PageExecution, block: Example, done: Done) -> Exception:
     if done.kind == "assertion":
         text = block.source.splitlines()[done.line - block.source_line].strip() if done.line else ""
         said = f": {done.message}" if done.message else ""
-        return Disagreement(f"does not hold on this runner: {text}{said}", line=done.line)
+        return Unexpected(f"does not hold on this runner: {text}{said}", line=done.line)
     if done.kind == "threads":
         return Disagreement(f"leaves a thread running ({done.message}): join it before the block ends")
-    return Disagreement(done.message, line=done.line)
+    return Unexpected(done.message, line=done.line)
 
 
 def _missing(page: PageExecution, block: Example, done: Done) -> Disagreement:
@@ -107,7 +107,7 @@ def _missing(page: PageExecution, block: Example, done: Done) -> Disagreement:
         if earlier.line < block.line and earlier.language == "python" and result and result.outcome != "passed":
             clauses = result.clauses if result.outcome == "diverges" else ()
             message = f"needs {done.message!r} of the block at line {result.line}, which did not run to its end"
-            return Disagreement(message, clauses, line=done.line)
+            return Unexpected(message, clauses, line=done.line)
     return Disagreement(f"NameError: name {done.message!r} is not defined", line=done.line)
 
 
@@ -149,14 +149,14 @@ def _output(page: PageExecution, block: Example) -> None:
     source = page.results.get(before.id) if before is not None else None
     if source is not None and source.outcome in ("failed", "error", "diverges"):
         clauses = source.clauses if source.outcome == "diverges" else ()
-        raise Disagreement(f"the block at line {source.line}, which prints this, did not run to its end", clauses)
+        raise Unexpected(f"the block at line {source.line}, which prints this, did not run to its end", clauses)
     if before is None or before.line not in page.printed:
         raise Unaskable("a block titled 'Output' follows the python block that prints it")
     printed = page.printed[before.line].rstrip()
     if printed != block.source.rstrip():
         line, detail = difference(block.source.rstrip(), printed)
         rewrite = Rewrite(printed) if printed else None
-        raise Disagreement("the block before prints something else", (), detail, block.source_line + line, rewrite)
+        raise Unexpected("the block before prints something else", (), detail, block.source_line + line, rewrite)
     if not block.source.strip():
         raise Disagreement("an empty output shows nothing")
 
@@ -185,7 +185,7 @@ def _console(page: PageExecution, block: Example) -> None:
             raise Disagreement(f"{command} prints nothing", (), "", line)
         if observed != expected and wrong is None:
             at, detail = difference(expected, observed)
-            wrong = Disagreement(f"{command} prints something else", (), detail, line + 1 + at)
+            wrong = Unexpected(f"{command} prints something else", (), detail, line + 1 + at)
     if wrong is not None:
         wrong.rewrite = Rewrite("\n".join(text))
         raise wrong

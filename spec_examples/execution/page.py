@@ -12,7 +12,7 @@ from spec_examples.contract.pair import judge_pair
 from spec_examples.contract.verdict import Verdict
 from spec_examples.execution import blocks, claims, tables
 from spec_examples.execution.interpreter import Interpreter
-from spec_examples.execution.result import Disagreement, Result, Shown, State, Unaskable
+from spec_examples.execution.result import Disagreement, Result, Shown, State, Unaskable, Unexpected
 from spec_examples.execution.show import show_step
 from spec_examples.markdown import Example, Page
 from spec_examples.running import SETTINGS_LANGUAGES, Context, Made, RunnerRaised, running, scalar_twin
@@ -25,6 +25,9 @@ EXCLUSIONS = {"ROUTE-2", "ROUTE-3", "ROUTE-5"}
 
 HOOKS = ("preprocess", "preprocess_decode_batch", "preprocess_batch", "talker_mtp", "postprocess")
 """Methods by which a class in a file is known to be a talker."""
+
+ENDS_WITH_PROMPT = "requests of the generation runner end with their prompt"
+"""Why a page may expect what that runner does not show, although it keeps every promise in what it ran."""
 
 CONTRACT_PAGES = "docs/contract/"
 
@@ -101,6 +104,9 @@ class PageExecution:
             if not violated:
                 violated, more = self._violated(self._own(start))
                 detail = "\n".join(filter(None, (detail, more)))
+            if isinstance(found, Unexpected) and not violated and self.context.target.runner == "generation":
+                message = f"{ENDS_WITH_PROMPT}: {found.message}"
+                return self._as_result(example, "diverges", message, (), detail, found.line)
             clauses = self._named(example, violated, start)
             failed = self._as_result(example, self._failure(violated), found.message, clauses, detail, found.line)
             return replace(failed, rewrite=None if violated else found.rewrite)

@@ -43,6 +43,10 @@ class Disagreement(Exception):
         self.rewrite = rewrite
 
 
+class Unexpected(Disagreement):
+    """What a run came to is not what the page expects of it, which need not be about a promise."""
+
+
 class Unaskable(Exception):
     """The page asks something that cannot be asked. ``line`` and ``column`` say where, if not at the example's line."""
 

@@ -93,6 +93,6 @@ def read(file: Path = FILE) -> tuple[Answers, ...]:
         answers = [Answer(**answer) for answer in table["answers"]]
         rows = [tuple(answers[number] for number in row) for row in table["cells"]]
         return tuple(Answers(answers=rows[target.pop("cells")], **target) for target in table["targets"])
-    except (OSError, ValueError, KeyError, TypeError, IndexError) as error:
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, IndexError, RecursionError) as error:
         again = "run python -m spec_examples.explorer.recording"
         raise ValueError(f"{file.name}: no table of the explorer ({error}): {again}") from error

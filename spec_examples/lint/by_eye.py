@@ -60,22 +60,30 @@ class ByEye:
 
 @cache
 def by_eye() -> ByEye:
-    """What stands in the file. Raises ``ValueError`` with the line where one is not of its form."""
-    data = tomllib.loads(FILE.read_text(encoding="utf-8"))
-    return ByEye(
-        data["vllm_omni"],
-        tuple(_seen(line, 4) for line in data["read"]),
-        tuple(_seen(line, 3) for line in data["missed"]),
-        tuple(_seen(line, 3) for line in data["withdrawn"]),
-        tuple(_seen(line, 2) for line in data["beyond"]),
-    )
+    """What stands in the file. Raises ``ValueError`` as ``read`` does."""
+    return read(FILE)
+
+
+def read(file: Path) -> ByEye:
+    """What stands in a file of that form. Raises ``ValueError`` with its name, and the line where one is amiss."""
+    try:
+        data = tomllib.loads(file.read_text(encoding="utf-8"))
+        return ByEye(
+            data["vllm_omni"],
+            tuple(_seen(line, 4) for line in data["read"]),
+            tuple(_seen(line, 3) for line in data["missed"]),
+            tuple(_seen(line, 3) for line in data["withdrawn"]),
+            tuple(_seen(line, 2) for line in data["beyond"]),
+        )
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        raise ValueError(f"{file.name}: not what was read by eye: {' '.join(str(error).split())}") from error
 
 
 def _seen(line: str, parts: int) -> Seen:
     """``path:line | rule | true or false | why``, with as many parts as there are."""
     words = line.split(SEPARATOR, parts - 1)
     if len(words) != parts or (parts == 4 and words[2] not in ("true", "false")):
-        raise ValueError(f"{FILE.name}: {line!r} has not {parts} parts between {SEPARATOR.strip()!r}")
+        raise ValueError(f"{line!r} has not {parts} parts between {SEPARATOR.strip()!r}")
     path, _, number = words[0].rpartition(":")
     rule = words[1] if parts > 2 else ""
     return Seen(path, int(number), rule, parts == 4 and words[2] == "true", words[-1])

@@ -171,7 +171,7 @@ def measure_installed() -> tuple[str, tuple[Model, ...]] | None:
 
 def recorded() -> tuple[Measured, ...]:
     """Every committed record, oldest release first. Raises ``ValueError`` with the file's name where one is damaged."""
-    found = [_read(path) for path in RESULTS.glob("*.toml")]
+    found = [read_measured(path) for path in RESULTS.glob("*.toml")]
     return tuple(sorted(found, key=lambda each: Version(each.vllm_omni)))
 
 
@@ -181,12 +181,13 @@ def newest(found: Iterable[Measured]) -> Measured:
     return max(stable, key=lambda each: Version(each.vllm_omni))
 
 
-def _read(path: Path) -> Measured:
+def read_measured(path: Path) -> Measured:
+    """The record in a file. Raises ``ValueError`` with its name where it is damaged."""
     try:
         data = tomllib.loads(path.read_text(encoding="utf-8"))
         models = tuple(_model(entry) for entry in data.get("model", ()))
         return Measured(data["vllm_omni"], data["made_with"], models)
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise ValueError(f"{path.name}: not a record of lint: {error}") from error
 
 

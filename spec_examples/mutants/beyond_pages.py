@@ -22,21 +22,7 @@ OWN_STATE = Case(
 )
 """A model that notes each hook call in its own state: what it stored comes back, and to the same request."""
 
-DECLARED = Case(
-    "what a model declares",
-    tuple(
-        Scenario(
-            f"spec_examples.variants:Declaring{hook}Talker",
-            requests=(Request(5, 6, seed=5), Request(9, 3), Request(2, 5, seed=6), Request(2, 5)),
-            limits=Limits(budget=6),
-        )
-        for hook in ("Scalar", "Batched")
-    ),
-    compared=True,
-)
-"""Codes at a place of the model's own, and MTP that knows whose rows it takes. 0.18.0 refuses such a model."""
-
-CASES = (*SUITE, OWN_STATE, DECLARED)
+CASES = (*SUITE, OWN_STATE)
 
 
 def failing(session: Session, target: Target) -> dict[str, set[str]]:

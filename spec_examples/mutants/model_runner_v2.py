@@ -44,6 +44,21 @@ MODEL_RUNNER_V2: tuple[Mutant, ...] = (
         Edit(_SLOT, 'self._get_req_state_value(getattr(req_states, "prompt_len", None), i)'),
     ),
     _defect(
+        "prompt-len-of-replay",
+        "took what a resumed request replays, generated tokens included, for its prompt",
+        "FIELD-1 FIELD-3 FIELD-6",
+        Edit(_SLOT, 'self._get_req_state_value(getattr(req_states, "prefill_len", None), req_idx)'),
+    ),
+    _defect(
+        "cohort-anywhere",
+        "took decode rows that stand side by side for the first rows of the batch",
+        "HOOK-2 FIELD-5 ROUTE-4",
+        Edit(
+            "all(entry[0] == row and entry[2] == row for row, entry in enumerate(decode_entries))",
+            "all(start == starts[0] + row for row, start in enumerate(starts))",
+        ),
+    ),
+    _defect(
         "progress-after-span",
         "passed the progress that holds after the step",
         "FIELD-2",

@@ -337,6 +337,16 @@ FRESHNESS = (
         ),
     ),
     defect(
+        "set-where-progress-moved",
+        "set the three values only where the progress in the state is another one",
+        "FIELD-4 FIELD-7",
+        (
+            f"{_SET_PROMPT_LEN}\n{_SET_PROGRESS}\n{_SET_FLAG}",
+            'if req_infos.get("_omni_num_computed_tokens") != num_computed_tokens:\n'
+            f"    {_SET_PROMPT_LEN}\n    {_SET_PROGRESS}\n    {_SET_FLAG}",
+        ),
+    ),
+    defect(
         "planted-progress-trusted",
         "believed a progress that the model wrote, if it is further",
         "FIELD-4 FIELD-7",

@@ -17,6 +17,27 @@ STORED: tuple[Mutant, ...] = (
         since="0.30.0",
     ),
     defect(
+        "updates-by-token-offset",
+        "took a token offset for a row's number, and stored the batched hook's updates under others' names without MTP",
+        "STATE-1 STATE-2 ROUTE-6",
+        (
+            _STORE,
+            "for req_id_b, update_dict_b in zip(self.input_batch.req_ids[start:end], updates):\n"
+            "    self._update_intermediate_buffer(req_id_b, update_dict_b)\ndecode_batch_items.clear()",
+        ),
+        since="0.30.0",
+    ),
+    defect(
+        "batched-update-replaces-nested",
+        "let an update of the batched hook replace all that stood under its keys",
+        "STATE-1 ROUTE-6",
+        (
+            "for req_id_b, update_dict_b in zip(req_ids_b, updates, strict=True):\n    ...\ndecode_req_ids.extend(A)",
+            "for req_info_b, update_dict_b in zip(req_infos_b, updates, strict=True):\n"
+            "    req_info_b.update(update_dict_b)\ndecode_req_ids.extend(A)",
+        ),
+    ),
+    defect(
         "prefill-update-under-first-row",
         "stored the update of a prefill row under the first request of the step",
         "STATE-1 STATE-2",
@@ -79,6 +100,23 @@ STORED: tuple[Mutant, ...] = (
         method="_update_intermediate_buffer",
     ),
     defect(
+        "nested-state-not-copied",
+        "stored the model's own mapping for the first update of a request, and later ones in it",
+        "STATE-1 STATE-2",
+        ("existing_sub = existing.setdefault(k, {})", "existing_sub = existing.setdefault(k, v)"),
+        method="_update_intermediate_buffer",
+    ),
+    defect(
+        "nested-none-not-stored",
+        "took None in a nested update for no change",
+        "STATE-1",
+        (
+            "self._store_value(existing_sub, qual, val, A)",
+            "None if val is None else self._store_value(existing_sub, qual, val, A)",
+        ),
+        method="_update_intermediate_buffer",
+    ),
+    defect(
         "state-shared-by-requests",
         "stored every update in one mapping that all requests have",
         "STATE-1 STATE-2",
@@ -110,6 +148,19 @@ STORED: tuple[Mutant, ...] = (
         method="_store_value",
     ),
     defect(
+        "tensors-written-in-place",
+        "wrote a stored tensor over in place, although it may be the model's own",
+        "STATE-1 STATE-2",
+        (
+            "dest[key] = t.contiguous()",
+            "if torch.is_tensor(dest.get(key)) and (dest[key].shape, dest[key].dtype) == (t.shape, t.dtype):\n"
+            "    dest[key].copy_(t)\n"
+            "else:\n"
+            "    dest[key] = t.contiguous()",
+        ),
+        method="_store_value",
+    ),
+    defect(
         "tensors-flattened",
         "stored tensors without their shape",
         "STATE-1",
@@ -126,6 +177,28 @@ DECLARED: tuple[Mutant, ...] = (
         (
             "zip(decode_req_ids, owned_codes.split(1), strict=True)",
             "zip(decode_req_ids[::-1], owned_codes.split(1), strict=True)",
+        ),
+        method="_talker_mtp_forward",
+        since="0.29.0rc1",
+    ),
+    defect(
+        "resident-codes-not-copied",
+        "kept codes that stay on the device in the buffer that MTP writes its next ones to",
+        "ROUTE-4 ROUTE-3",
+        (
+            "owned_codes = code_predictor_codes[:decode_batch_size].detach().clone()",
+            "owned_codes = code_predictor_codes[:decode_batch_size].detach()",
+        ),
+        method="_talker_mtp_forward",
+        since="0.29.0rc1",
+    ),
+    defect(
+        "resident-codes-alone-under-key",
+        "let codes that stay on the device replace what the model keeps beside them",
+        "STATE-1",
+        (
+            "existing.setdefault(out_key[0], {})[out_key[1]] = row",
+            "existing[out_key[0]] = {out_key[1]: row}",
         ),
         method="_talker_mtp_forward",
         since="0.29.0rc1",
@@ -185,6 +258,27 @@ DECLARED: tuple[Mutant, ...] = (
         since="0.24.0",
     ),
     defect(
+        "generator-by-seed",
+        "kept generators by seed, so that requests with equal seeds draw from one",
+        "ROUTE-4",
+        ("generator = cache.get(req_id)", "generator = cache.get(seed)"),
+        ("cache[req_id] = generator", "cache[seed] = generator"),
+        ("[rid for rid in cache if rid not in self.requests]", "[]"),
+        method="_talker_mtp_forward",
+        since="0.24.0",
+    ),
+    defect(
+        "unseeded-rows-left-out",
+        "left unseeded rows out of the generators, so that the later ones are those of other rows",
+        "ROUTE-4",
+        (
+            'talker_kwargs["generators"] = row_generators',
+            'talker_kwargs["generators"] = [generator for generator in row_generators if generator is not None]',
+        ),
+        method="_talker_mtp_forward",
+        since="0.24.0",
+    ),
+    defect(
         "seed-kept-after-end",
         "kept the generator of a request that has ended, for a later one with its id",
         "ROUTE-4",
@@ -218,6 +312,23 @@ RETURNED: tuple[Mutant, ...] = (
         ),
     ),
     defect(
+        "ids-of-one-type",
+        "wrote token ids back where they are of the buffer's own type",
+        "ROUTE-8",
+        (
+            "preprocess_input_ids[s : s + seg_len] = req_input_ids",
+            "preprocess_input_ids[s : s + seg_len] = "
+            "req_input_ids if req_input_ids.dtype == torch.int32 else preprocess_input_ids[s : s + seg_len]",
+        ),
+        otherwise=(
+            (
+                "input_ids[s : s + seg_len] = req_input_ids",
+                "input_ids[s : s + seg_len] = "
+                "req_input_ids if req_input_ids.dtype == torch.int32 else input_ids[s : s + seg_len]",
+            ),
+        ),
+    ),
+    defect(
         "ids-at-row-number",
         "wrote token ids back at the row's number in the batch",
         "ROUTE-8",
@@ -231,6 +342,13 @@ RETURNED: tuple[Mutant, ...] = (
                 "input_ids[req_index : req_index + seg_len] = req_input_ids",
             ),
         ),
+    ),
+    defect(
+        "batched-ids-not-written-without-mtp",
+        "left the token ids in place that the batched hook was given, where there is no MTP",
+        "ROUTE-8",
+        ("if req_input_ids is not ids_b:\n    preprocess_input_ids[start:end].copy_(A)", "pass"),
+        since="0.30.0",
     ),
     defect(
         "batched-ids-not-written",

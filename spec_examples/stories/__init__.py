@@ -7,6 +7,7 @@ test runs them again, so that no figure shows what no longer happens.
 from __future__ import annotations
 
 import gzip
+import zlib
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -153,8 +154,15 @@ def story(name: str) -> Story:
 
 
 def recorded(one: Story) -> Trace:
-    """The trace that was kept by ``python -m spec_examples.stories.record``; ``FileNotFoundError`` where none was."""
-    return Trace.from_json(gzip.decompress(one.file.read_bytes()))
+    """The trace that was kept by ``python -m spec_examples.stories.record``.
+
+    Raises ``ValueError`` with the file's name where there is none, or it is damaged.
+    """
+    try:
+        return Trace.from_json(gzip.decompress(one.file.read_bytes()))
+    except (OSError, EOFError, zlib.error, ValueError) as error:
+        again = f"run python -m spec_examples.stories.record {one.name}"
+        raise ValueError(f"{one.file.name}: no recorded story ({' '.join(str(error).split())}): {again}") from error
 
 
 def kept(trace: Trace) -> Trace:

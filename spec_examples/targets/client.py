@@ -86,6 +86,7 @@ class Worker:
             stdout=subprocess.PIPE,
             stderr=self._errors,
             env={
+                "OMP_NUM_THREADS": "1",  # tensors here have a few elements: a second thread only waits for the first
                 **os.environ,
                 "PYTHONPATH": os.pathsep.join(path),
                 "PYTHONDONTWRITEBYTECODE": "",

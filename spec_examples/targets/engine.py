@@ -13,10 +13,13 @@ Seen to work on vLLM-Omni 0.18.0 to 0.32.0rc1 with the vLLM of the same minor ve
 
 from __future__ import annotations
 
+import copy
+import functools
 import importlib
 import inspect
 import json
 import os
+from collections.abc import Mapping
 from typing import Any
 
 os.environ.setdefault("VLLM_LOGGING_LEVEL", "ERROR")
@@ -69,10 +72,15 @@ class CannotRun(RuntimeError):
 
 def accepted(call: Any, arguments: dict[str, Any]) -> dict[str, Any]:
     """Those ``arguments`` that this release's ``call`` takes: signatures grow and shrink between releases."""
-    parameters = inspect.signature(call).parameters
+    parameters = _parameters(call)
     if any(p.kind is p.VAR_KEYWORD for p in parameters.values()):
         return arguments
     return {name: value for name, value in arguments.items() if name in parameters}
+
+
+@functools.cache
+def _parameters(call: Any) -> Mapping[str, inspect.Parameter]:
+    return inspect.signature(call).parameters
 
 
 def runner_class(name: str) -> type:
@@ -140,7 +148,15 @@ def _register(talker: type) -> tuple[str, str]:
 
 
 def build_config(talker: type, limits: Limits, *, prompt_embeds: bool = False) -> VllmConfig:
-    """A real ``VllmConfig`` for ``talker`` under ``limits``, which may admit prompts given as embeddings."""
+    """A real ``VllmConfig`` for ``talker`` under ``limits``, which may admit prompts given as embeddings.
+
+    It is built once, and given away in copies: whatever a runner writes into its own reaches no other.
+    """
+    return copy.deepcopy(_configured(talker, limits, prompt_embeds))
+
+
+@functools.cache
+def _configured(talker: type, limits: Limits, prompt_embeds: bool) -> VllmConfig:
     architecture, folder = _register(talker)
     model = ModelConfig(
         model=folder,
@@ -207,7 +223,7 @@ def _speculation(model: ModelConfig, limits: Limits) -> Any:
 _DISTRIBUTED = False
 
 
-def _ensure_distributed() -> None:
+def ensure_distributed() -> None:
     """One process, one rank; vLLM asks for its groups even then."""
     global _DISTRIBUTED
     if not _DISTRIBUTED:
@@ -221,7 +237,7 @@ def build_runner(name: str, config: VllmConfig, limits: Limits) -> Any:
 
     What looks at KV groups (prefix cache, attention metadata of drafts) is given one without layers.
     """
-    _ensure_distributed()
+    ensure_distributed()
     if limits.async_scheduling:
         stand_ins.for_async_steps()
     runner = runner_class(name)(config, torch.device("cpu"))

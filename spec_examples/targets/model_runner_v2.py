@@ -146,7 +146,14 @@ class PreprocessStep:
 
         Its ``num_computed_tokens`` lives on the device and cannot be indexed: the step takes progress from the batch.
         """
-        return SimpleNamespace(prompt_len=SimpleNamespace(np=self.prompt_len), num_computed_tokens=object())
+        return SimpleNamespace(
+            prompt_len=SimpleNamespace(np=self.prompt_len),
+            prefill_len=SimpleNamespace(np=self.prefill_len),
+            num_computed_tokens=object(),
+            num_computed_tokens_np=self.computed,
+            num_computed_prefill_tokens=np.minimum(self.computed, self.prefill_len),
+            req_id_to_index=self.slots,
+        )
 
     def _sample(self, batch: Any, hidden: torch.Tensor) -> OmniModelRunnerOutput:
         """The likeliest token of each request that has come to the end of what is known of it."""

@@ -10,8 +10,10 @@ from __future__ import annotations
 
 import argparse
 import atexit
+import functools
 import gc
 import importlib
+import importlib.metadata
 import json
 import os
 import sys
@@ -116,6 +118,8 @@ def _prepare(options: argparse.Namespace) -> None:
         importlib.import_module("spec_examples.targets.drive")
     except ImportError as error:
         raise TargetUnavailable(f"the runner does not import: {error}") from error
+    # vLLM looks for plugins in every package for each runner that it builds; what is installed stays as it is.
+    importlib.metadata.entry_points = functools.cache(importlib.metadata.entry_points)  # type: ignore[assignment]
     gc.collect()
     gc.freeze()  # vLLM's loader collects for every model; what was imported stays, and is not looked through again
 

@@ -144,7 +144,8 @@ def test_writing_what_was_read_changes_nothing(results):
 def test_the_first_release_that_keeps_each_clause():
     since = first_kept(recorded.read_all())
     assert {since[clause] for clause in ("FIELD-1", "FIELD-2", "FIELD-3", "ROUTE-2", "ROUTE-3")} == {"0.22.0"}
-    assert {since[clause] for clause in ("ROUTE-1", "ROUTE-4", "ROUTE-5", "OWN-1")} == {"0.18.0"}
+    assert {since[clause] for clause in ("STATE-1", "STATE-2", "ROUTE-1", "ROUTE-4")} == {"0.20.0rc1"}
+    assert {since[clause] for clause in ("ROUTE-5", "ROUTE-8", "OWN-1")} == {"0.18.0"}
 
 
 def test_nothing_stale_imports_no_vllm(tmp_path):

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import time
-
-from conforming_runner import STORY, Runner
-from hypothesis import given, settings
+from conforming_runner import Runner
+from hypothesis import given
 from hypothesis import strategies as st
 
 from spec_examples.contract import JUDGES, describe, excluded, judge, judge_pair, route_form, took_mtp
@@ -53,7 +51,6 @@ traces = st.builds(Trace, tuples(steps, most=4), st.booleans(), st.booleans(), e
 
 
 @given(traces)
-@settings(max_examples=300, deadline=None)
 def test_every_trace_is_judged(trace):
     verdicts = judge(trace)
     assert [verdict.clause for verdict in verdicts] == list(JUDGES)
@@ -67,7 +64,6 @@ def test_every_trace_is_judged(trace):
 
 
 @given(traces, traces)
-@settings(max_examples=150, deadline=None)
 def test_every_pair_is_judged(one, other):
     assert judge_pair(one, other).clause == "ROUTE-6"
     assert judge_pair(one, one).outcome in ("passed", "not-applicable")
@@ -86,26 +82,12 @@ stories = st.lists(
 
 
 @given(stories, st.booleans(), st.booleans(), st.booleans())
-@settings(max_examples=200, deadline=None)
 def test_a_conforming_runner_is_never_red(story, batched, mtp, planting):
     trace = Runner(batched=batched, mtp=mtp, planting=planting).run(story)
     assert not [verdict for verdict in judge(trace) if verdict.outcome == "failed"]
 
 
 @given(stories)
-@settings(max_examples=100, deadline=None)
 def test_a_verdict_survives_the_way_through_json(story):
     trace = Runner().run(story)
     assert judge(Trace.from_json(trace.to_json())) == judge(trace)
-
-
-def test_thousands_of_rows_are_judged_in_a_second():
-    trace = Runner(batched=True, planting=True).run(STORY * 20)
-    rows = sum(len(step.rows) for step in trace.steps)
-    assert rows / min(_seconds(trace) for _ in range(5)) > 2000
-
-
-def _seconds(trace):
-    start = time.process_time()
-    judge(trace)
-    return time.process_time() - start

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from spec_examples.conformance.known import PAGE, known
+from spec_examples.execution.page import ENDS_WITH_PROMPT
 from spec_examples.gate.check import check
 from spec_examples.gate.formats import github, sarif
 from spec_examples.targets import Session, Target
@@ -58,3 +59,18 @@ def test_a_divergence_that_is_new_is_red_beside_those_that_are_known(checked):
     assert report.exit_code == 1
     assert "FIELD-3" in {each.clause for each in report.broken}
     assert any(result.outcome == "diverges" for result in report.results)
+
+
+def test_the_generation_runner_is_green_where_a_page_goes_on_behind_the_prompt(session):
+    report = check(PAGES, session, Target("installed", "generation"), complete=True)
+    assert red(report) == []
+    said = {result.message.partition(": ")[0] for result in report.results if result.outcome == "diverges"}
+    assert said == {ENDS_WITH_PROMPT}
+
+
+def test_and_red_where_it_breaks_a_promise(runner_copy):
+    late = ("is_prefill = num_computed_tokens < prompt_len", "is_prefill = num_computed_tokens <= prompt_len")
+    with Session() as session:
+        report = check(PAGES, session, Target(str(runner_copy(late)), "generation"), complete=True)
+    assert report.exit_code == 1
+    assert "FIELD-3" in {each.clause for each in report.broken}

@@ -7,10 +7,15 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import spec_examples
+from spec_examples import stories
 from spec_examples.conformance import known
 from spec_examples.conformance import record as recorded
+from spec_examples.explorer import table
 from spec_examples.gate.cli import main
+from spec_examples.lint import by_eye, measured
+from spec_examples.model_check.in_tree import found
 from spec_examples.mutants import record as catches
+from spec_examples.stories import story
 from spec_examples.targets import catalogue
 
 ROOT = Path(spec_examples.__file__).parent
@@ -39,6 +44,14 @@ def in_a_folder(module, name):
     return read
 
 
+def read_story(content, folder):
+    """The story "drafts", its file with that content."""
+    (folder / "drafts.json.gz").write_bytes(content)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(stories, "RECORDED", folder)
+        return stories.recorded(story("drafts"))
+
+
 READERS = {
     "releases.toml": ((ROOT / "targets/releases.toml").read_bytes(), lambda content, _: catalogue.read(content)),
     "divergences.toml": (
@@ -46,6 +59,20 @@ READERS = {
         lambda content, _: known.read(content),
     ),
     "0.30.0-ar.toml": (RESULT, in_a_folder(recorded.read, "0.30.0-ar.toml")),
+    "by_eye.toml": (by_eye.FILE.read_bytes(), in_a_folder(by_eye.read, "by_eye.toml")),
+    "0.30.0.toml": (
+        (measured.RESULTS / "0.30.0.toml").read_bytes(),
+        in_a_folder(measured.read_measured, "0.30.0.toml"),
+    ),
+    "recorded.json": (
+        table.FILE.read_bytes(),
+        in_a_folder(lambda path: table.read.__wrapped__(path), "recorded.json"),
+    ),
+    "found.json": (
+        (ROOT / "model_check/in_tree/found.json").read_bytes(),
+        in_a_folder(found.read, "found.json"),
+    ),
+    "drafts.json.gz": (story("drafts").file.read_bytes(), read_story),
     **{
         f"catches {path.name}": (path.read_bytes(), in_a_folder(catches.read, path.name))
         for path in catches.CATCHES.glob("*.toml")

@@ -138,10 +138,8 @@ def test_it_installs_what_the_requirement_files_pin(project: Project) -> None:
 def test_a_second_run_does_nothing_and_says_nothing(project: Project) -> None:
     shutil.rmtree(project.wheels)  # nor would it find anything
     before = (project.venv / "set-up.json").stat()
-    begun = time.monotonic()
     second = project.set_up()
     assert (second.returncode, second.stdout, second.stderr) == (0, "", "")
-    assert time.monotonic() - begun < 2
     assert (project.venv / "set-up.json").stat().st_mtime_ns == before.st_mtime_ns
 
 

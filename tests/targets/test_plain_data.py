@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from spec_examples.scenario import MAX_LEN, InvalidScenario, Limits, Request, Row, Scenario, Source
@@ -52,7 +52,6 @@ scenarios = st.one_of(
 
 
 @given(scenarios)
-@settings(max_examples=150, deadline=None)
 def test_a_scenario_comes_back_equal(scenario):
     text = scenario.to_json()
     assert "\n" not in text
@@ -68,7 +67,6 @@ def round_trip(value):
 
 
 @given(st.builds(Value.of, plain))
-@settings(max_examples=300, deadline=None)
 def test_a_value_comes_back_equal_and_of_its_type(value):
     again = round_trip(value)
     assert again == value
@@ -116,7 +114,6 @@ def _strategies():
 
 
 @given(st.data())
-@settings(max_examples=60, deadline=None)
 def test_a_trace_comes_back_equal(data):
     trace = data.draw(st.from_type(Trace))
     text = trace.to_json()

@@ -36,6 +36,7 @@ def test_neither_a_version_nor_a_folder():
         resolve("no/such/folder")
 
 
+@pytest.mark.runner
 def test_a_vllm_that_does_not_pair(tmp_path):
     package = tmp_path / "vllm_omni"
     package.mkdir()
@@ -47,6 +48,7 @@ def test_a_vllm_that_does_not_pair(tmp_path):
     assert "\n" not in line
 
 
+@pytest.mark.runner
 def test_a_vllm_omni_that_does_not_import(tmp_path):
     package = tmp_path / "vllm_omni"
     package.mkdir()
@@ -55,6 +57,7 @@ def test_a_vllm_omni_that_does_not_import(tmp_path):
         one.run(SPLIT, resolve(str(tmp_path)))
 
 
+@pytest.mark.runner
 def test_an_unbuilt_checkout_reports_no_version_and_is_run(tmp_path, session):
     """The installed package without the file that its build writes; folders are links, so that nothing is compiled."""
     package = tmp_path / "vllm_omni"
@@ -73,6 +76,7 @@ def test_an_unbuilt_checkout_reports_no_version_and_is_run(tmp_path, session):
     assert trace.steps == session.run(SPLIT).steps
 
 
+@pytest.mark.runner
 def test_the_installed_runner_is_not_the_checkout_that_one_stands_in(runner_copy, monkeypatch):
     guard = "if self.has_talker_mtp and span_len == 1 and not is_prefill:"
     folder = runner_copy((guard, guard.replace(" and not is_prefill", "")))

@@ -95,9 +95,24 @@ def found(session: Session, target: Target, talker: Talker) -> tuple[ModelVerdic
 
 
 def recorded(group: str = "found") -> dict[str, Any]:
-    """The record of a group: ``vllm_omni``, ``digest``, and ``talkers``, each with a mapping for every promise."""
-    record: dict[str, Any] = json.loads(Path(__file__).with_name(f"{group}.json").read_text(encoding="utf-8"))
-    return record
+    """The record of a group: ``vllm_omni``, ``digest``, and ``talkers``, each with a mapping for every promise.
+
+    Raises ``ValueError`` with the file's name where it is damaged.
+    """
+    return read(Path(__file__).with_name(f"{group}.json"))
+
+
+def read(file: Path) -> dict[str, Any]:
+    """The record in a file; raises as ``recorded`` does."""
+    try:
+        record = json.loads(file.read_text(encoding="utf-8"))
+        for verdicts in record["talkers"].values():
+            for verdict in verdicts:
+                ModelVerdict(**verdict)
+        return {"vllm_omni": record["vllm_omni"], "digest": record["digest"], "talkers": record["talkers"]}
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        again = "run python -m spec_examples.model_check.in_tree.found"
+        raise ValueError(f"{file.name}: no record of talkers ({' '.join(str(error).split())}): {again}") from error
 
 
 def record(group: str = "found") -> None:

@@ -177,7 +177,7 @@ def _talker_request(model: Any, utterance: Utterance) -> OmniRequest:
 def _stage(kind: StageKind, budget: int, blocks: int) -> Stage:
     config = _config(kind, budget)
     with engine.current_config(config):
-        engine._ensure_distributed()
+        engine.ensure_distributed()
         runner = engine.runner_class(kind.runner)(config, torch.device("cpu"))
         runner.load_model()
         kv = _kv_cache(config, runner, blocks)
