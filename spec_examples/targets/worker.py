@@ -105,6 +105,7 @@ def _prepare(options: argparse.Namespace) -> None:
     """Import the target and check that it is the one that was asked for."""
     from spec_examples.targets.errors import TargetUnavailable
 
+    gc.disable()  # until a control has run: what an import makes stays, and is looked through for nothing
     try:
         import vllm
         import vllm_omni
@@ -120,8 +121,6 @@ def _prepare(options: argparse.Namespace) -> None:
         raise TargetUnavailable(f"the runner does not import: {error}") from error
     # vLLM looks for plugins in every package for each runner that it builds; what is installed stays as it is.
     importlib.metadata.entry_points = functools.cache(importlib.metadata.entry_points)  # type: ignore[assignment]
-    gc.collect()
-    gc.freeze()  # vLLM's loader collects for every model; what was imported stays, and is not looked through again
 
 
 def _control(runner: str) -> dict[str, Any]:
@@ -132,7 +131,11 @@ def _control(runner: str) -> dict[str, Any]:
     from spec_examples.targets import drive
     from spec_examples.targets.engine import CannotRun
 
-    trace = drive.run(CONTROL, runner)
+    try:
+        trace = drive.run(CONTROL, runner)
+    finally:
+        gc.freeze()  # vLLM's loader collects for every model; what was imported is not looked through again
+        gc.enable()
     if trace.error:
         raise CannotRun(f"the control (one two-token prefill without MTP) failed: {trace.error}")
     return msgspec.to_builtins(trace.environment)

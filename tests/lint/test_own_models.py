@@ -69,4 +69,10 @@ def test_the_models_that_the_model_check_calls_right_and_wrong() -> None:
 @pytest.mark.parametrize("folder", ["spec_examples", "setup"])
 def test_nothing_else_of_this_project_is_taken_for_a_model(folder: str) -> None:
     findings = lint_paths([str(ROOT / folder)]).findings
-    assert {Path(finding.path).name for finding in findings} <= {"wrong.py", "talker.py"}
+    assert {Path(finding.path).name for finding in findings} <= {"wrong.py", "talker.py", "variants.py"}
+
+
+def test_a_stub_that_meets_releases_without_the_flag() -> None:
+    """What is right for a stub that runs on 0.18.0 too would be wrong in a model."""
+    (finding,) = lint_paths([str(ROOT / "spec_examples" / "variants.py")]).findings
+    assert finding.rule == "PHASE003"
