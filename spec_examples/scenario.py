@@ -113,7 +113,8 @@ class Limits:
 
     ``budget`` is in tokens a step; ``blocks`` counts KV blocks of ``block_size`` tokens each. With
     ``async_scheduling`` a step is scheduled and run before the output of the one before it is known. With
-    ``speculative_tokens`` that many tokens are drafted by n-grams, and verified in the next step.
+    ``speculative_tokens`` that many tokens are drafted by n-grams, and verified in the next step. With
+    ``prompt_embeds`` prompts may come as embeddings, and the runner embeds the ids of all others itself.
     """
 
     budget: int = 8
@@ -125,6 +126,7 @@ class Limits:
     long_prefill_threshold: int = 0
     async_scheduling: bool = False
     speculative_tokens: int = 0
+    prompt_embeds: bool = False
 
 
 @dataclass(frozen=True)

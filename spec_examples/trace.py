@@ -18,6 +18,9 @@ IS_PREFILL = "_omni_is_prefill"
 PHASE_KEYS = (PROMPT_LEN, NUM_COMPUTED, IS_PREFILL)
 """The three keyword names of the contract, in the order of its table."""
 
+MTP_INPUTS = "mtp_inputs"
+"""Where a hook puts what it offers to MTP; the runner takes it out again, so it is not state."""
+
 PER_ROW_HOOKS = ("preprocess", "preprocess_decode_batch")
 """The two hooks between which each row is routed."""
 

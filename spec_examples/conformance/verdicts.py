@@ -8,7 +8,7 @@ from typing import Literal, get_args
 
 from spec_examples.conformance.suite import SUITE, Case
 from spec_examples.contract.clauses import CLAUSES
-from spec_examples.contract.judge import JUDGES, judge, route_form
+from spec_examples.contract.judge import JUDGES, judge, route_form, stopped
 from spec_examples.contract.pair import judge_pair
 from spec_examples.contract.routing import RouteForm
 from spec_examples.contract.verdict import Verdict
@@ -51,11 +51,11 @@ def judge_target(traces: Mapping[str, Trace], producer: str) -> dict[str, Cell]:
     missing = sum(scenario.digest not in traces for case in SUITE for scenario in case.scenarios)
     batched = any(_called_batched(trace) for trace in traces.values())
     shown: dict[str, list[_Shown]] = {clause: [] for clause in (*JUDGES, "ROUTE-6")}
-    stopped: list[tuple[str, str]] = []
+    stops: list[tuple[str, str]] = []
     for case in SUITE:
         found = [(scenario, traces[scenario.digest]) for scenario in case.scenarios if scenario.digest in traces]
         for scenario, trace in found:
-            stopped += [(case.name, trace.error)] if trace.error and not trace.error_in else []
+            stops += [(case.name, error)] if (error := stopped(trace)) else []
             for verdict in _verdicts(trace):
                 if verdict.clause == "ROUTE-1" and not batched and _offers_batched(scenario):
                     continue  # no row of the whole suite reached a batched hook: there is none here
@@ -66,8 +66,8 @@ def judge_target(traces: Mapping[str, Trace], producer: str) -> dict[str, Cell]:
     if not batched:
         for clause in BATCHED:
             cells[clause] = Cell(clause, "not-applicable", message="there is no batched hook: no row reached one")
-    if stopped and cells["ROUTE-1"].verdict != "failed":
-        name, error = stopped[0]
+    if stops and cells["ROUTE-1"].verdict != "failed":
+        name, error = stops[0]
         cells["ROUTE-1"] = Cell("ROUTE-1", "failed", name, f"the runner stopped: {error}")
     for each in CLAUSES.values():
         cells.setdefault(each.id, Cell(each.id, "not-applicable", message=f"a {each.kind}: it is run on its page"))

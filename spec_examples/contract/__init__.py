@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from spec_examples.contract.clauses import CLAUSES, PROMISES, Clause
-from spec_examples.contract.judge import JUDGES, Place, excluded, judge, route_form, took_mtp
+from spec_examples.contract.judge import JUDGES, Place, excluded, judge, route_form, stopped, took_mtp
 from spec_examples.contract.origins import Origin, describe
 from spec_examples.contract.pair import judge_pair
 from spec_examples.contract.verdict import Outcome, Verdict, Violation
@@ -23,5 +23,6 @@ __all__ = [
     "judge",
     "judge_pair",
     "route_form",
+    "stopped",
     "took_mtp",
 ]

@@ -59,6 +59,8 @@ def _overwritten(row: RowReading) -> Iterator[str]:
         yield f"only {len(row.origins)} of its {row.row.span} embeddings reached forward"
     if row.mtp:
         yield "MTP was called for it"
+    if row.asked:
+        yield "the runner asked it for MTP inputs, and stopped"
     if row.codes_after is not None and row.codes_after != row.codes_before:
         yield f"codes {row.codes_after} were stored for it"
 

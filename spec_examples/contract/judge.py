@@ -10,10 +10,11 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from spec_examples.contract import exclusions, fields, hooks, mtp, routing, state
+from spec_examples.contract.alignment import differs
 from spec_examples.contract.reading import Reading, read
 from spec_examples.contract.routing import RouteForm
 from spec_examples.contract.verdict import Finding, Verdict, decide
-from spec_examples.trace import ScheduledRow, Trace
+from spec_examples.trace import IS_PREFILL, ScheduledRow, Trace
 
 
 class Judge(NamedTuple):
@@ -64,6 +65,19 @@ def judge(trace: Trace) -> tuple[Verdict, ...]:
         return tuple(Verdict(clause, "not-applicable", "the trace has no steps") for clause in JUDGES)
     reading = read(trace)
     return tuple(decide(clause, each.find(reading), each.missing) for clause, each in JUDGES.items())
+
+
+def stopped(trace: Trace) -> str | None:
+    """What the runner raised, where it stopped and no other clause says why: a row at which it stops is not routed.
+
+    ``None`` too where the talker's own hook raised, and where the runner asked a row for MTP inputs that owes none, or
+    whose flag was wrong: that row breaks ROUTE-2, or FIELD-3.
+    """
+    if trace.error is None or trace.error_in:
+        return None
+    told = [(row, found.row.fields.get(IS_PREFILL)) for row in read(trace).rows if row.asked for found in row.hooks]
+    explained = any(not row.takes_mtp or differs(flag, False) for row, flag in told)
+    return None if explained else trace.error
 
 
 def excluded(trace: Trace) -> tuple[Place, ...]:

@@ -29,6 +29,9 @@ def mtp_rows(reading: Reading) -> Finding:
             elif row.mtp and not row.takes_mtp:
                 kind = "prefill" if rows.is_prefill(row.row) else f"a decode span of {row.row.span}"
                 violations.append(row.violation(f"MTP takes single-token decode rows only, but took this one ({kind})"))
+            elif row.asked and not row.takes_mtp:
+                only = "MTP takes single-token decode rows only"
+                violations.append(row.violation(f"{only}, but the runner asked this one for MTP inputs, and stopped"))
             elif owes and len(row.mtp) != 1:
                 times = f"{len(row.mtp)} times" if row.mtp else "not at all"
                 violations.append(row.violation(f"a single-token decode row takes MTP once, but this one did {times}"))
@@ -42,12 +45,14 @@ def decode_rows(reading: Reading) -> Finding:
         return Finding(0)
     judged, violations = 0, []
     seen: dict[Embedding, str] = {}
+    seeds = any(call.row.seed is not None for step in reading.steps for call in step.match.calls)
     for step in reading.steps:
         swapped = _ids_swapped(step)
         for row in step.rows:
             if row.takes_mtp and row.offered and (row.complete or row.mtp):
                 judged += 1
                 violations += [row.violation(problem) for problem in _decode_problems(step, row, seen, swapped)]
+                violations += [row.violation(problem) for problem in _unseeded(row) if seeds]
         for request in step.codes_changed:
             codes = step.step.codes[request]
             message = f"step {step.number}: {request} has no row in it, but its stored codes became {codes}"
@@ -110,6 +115,12 @@ def _others(row: RowReading, call: MtpMatch, swapped: bool) -> Iterator[str]:
         yield f"its MTP row was handed {other[0]} {call.row.state[other[0]]}, but its hook stored {stored[other[0]]}"
     if call.row.seed is not None and call.row.seed != row.row.seed:
         yield f"its MTP row was given the seed {call.row.seed}, but its request has {row.row.seed}"
+
+
+def _unseeded(row: RowReading) -> Iterator[str]:
+    """Of a run in which the runner hands seeds on: a row whose request has one, and whose MTP row was given none."""
+    if row.row.seed is not None and any(call.row.seed is None for call in row.mtp):
+        yield f"its MTP row was given no seed, but its request has {row.row.seed}"
 
 
 def _wrong_codes(step: StepReading, row: RowReading) -> Iterator[str]:

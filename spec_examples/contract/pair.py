@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from spec_examples.contract.judge import stopped
 from spec_examples.contract.reading import RowReading, StepReading, read
 from spec_examples.contract.verdict import Finding, Verdict, Violation, decide
 from spec_examples.trace import ScheduledRow, Trace
@@ -67,7 +68,7 @@ def _sorted(step: StepReading) -> list[RowReading]:
 def _stopped(scalar: Trace, batched: Trace) -> Iterator[Violation]:
     """Where only one of the two runs raised."""
     for name, trace, other in (("scalar", scalar, batched), ("batched", batched, scalar)):
-        if trace.error is not None and other.error is None:
+        if stopped(trace) is not None and other.error is None:
             last = len(trace.steps)
             yield Violation(last, None, f"step {last}: only the {name} run raised: {trace.error}")
 

@@ -8,7 +8,7 @@ from spec_examples.contract import rows
 from spec_examples.contract.matching import HookMatch, Match, MtpMatch, match
 from spec_examples.contract.origins import Origin, describe
 from spec_examples.contract.verdict import Violation
-from spec_examples.trace import HookRow, ScheduledRow, Step, Trace, Value
+from spec_examples.trace import MTP_INPUTS, HookRow, ScheduledRow, Step, Trace, Value
 
 
 @dataclass(frozen=True)
@@ -18,7 +18,8 @@ class RowReading:
     ``step`` counts from 1. ``origins`` are those of its tokens that reached ``forward``, in order and possibly fewer
     than its span. ``mtp`` are the MTP rows called for it. ``codes_before`` are the codes last seen stored for its
     request, ``codes_after`` those after the step. ``filled`` is what the model wrote there itself, if it
-    did. ``complete`` is false in a step in which the runner raised: what is absent there proves nothing.
+    did. ``complete`` is false in a step in which the runner raised: what is absent there proves nothing. ``asked`` says
+    that it raised because this row's update had no MTP inputs.
     """
 
     step: int
@@ -30,6 +31,7 @@ class RowReading:
     codes_after: tuple[int, ...] | None
     filled: HookRow | None = None
     complete: bool = True
+    asked: bool = False
 
     @property
     def returned(self) -> int:
@@ -101,12 +103,23 @@ def read(trace: Trace) -> Reading:
     steps = []
     for number, step in enumerate(trace.steps, start=1):
         complete = not (trace.error is not None and number == len(trace.steps))
-        steps.append(_read_step(number, step, codes, complete))
+        asked = None if complete else _asked(trace.error or "", step)
+        steps.append(_read_step(number, step, codes, complete, asked))
         codes.update(step.codes)
     return Reading(trace, tuple(steps))
 
 
-def _read_step(number: int, step: Step, codes: dict[str, tuple[int, ...]], complete: bool) -> StepReading:
+def _asked(error: str, step: Step) -> str | None:
+    """The request whose MTP inputs a runner looked for and did not find: that of its last call for one row."""
+    last = step.hooks[-1] if step.hooks else None
+    if last is None or last.hook != "preprocess" or not error.startswith(f"KeyError: '{MTP_INPUTS}'"):
+        return None
+    return next((row.request for row in last.rows), None)
+
+
+def _read_step(
+    number: int, step: Step, codes: dict[str, tuple[int, ...]], complete: bool, asked: str | None
+) -> StepReading:
     matched = match(step)
     origins = describe(step, matched)
     readings = tuple(
@@ -120,6 +133,7 @@ def _read_step(number: int, step: Step, codes: dict[str, tuple[int, ...]], compl
             codes_after=step.codes.get(row.request),
             filled=matched.filled[i],
             complete=complete,
+            asked=asked is not None and row.request == asked,
         )
         for i, row in enumerate(step.rows)
     )

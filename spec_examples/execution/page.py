@@ -7,11 +7,12 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 from spec_examples.conformance.known import known
-from spec_examples.contract.judge import excluded, judge, took_mtp
+from spec_examples.contract.judge import excluded, judge, stopped, took_mtp
 from spec_examples.contract.pair import judge_pair
 from spec_examples.contract.verdict import Verdict
 from spec_examples.execution import blocks, claims, tables
 from spec_examples.execution.interpreter import Interpreter
+from spec_examples.execution.needs import needs
 from spec_examples.execution.result import Disagreement, Result, Shown, State, Unaskable, Unexpected
 from spec_examples.execution.show import show_step
 from spec_examples.markdown import Example, Page
@@ -49,6 +50,8 @@ class PageExecution:
         self.printed: dict[int, str] = {}
         """What each Python block printed, by its line."""
         self.results: dict[str, Result] = {}
+        self._made: dict[str, list[Made]] = {}
+        """What each example ran, by its id."""
 
     def __enter__(self) -> PageExecution:
         return self
@@ -88,6 +91,7 @@ class PageExecution:
         """Execute one example and say what came of it; its runs are judged too."""
         start = len(self.context.made)
         result = self._attempt(example, execute)
+        self._made[example.id] = self.context.made[start:]
         return replace(result, shown=_shown(self._own(start))) if result.outcome in ("failed", "diverges") else result
 
     def _attempt(self, example: Example, execute: Callable[[], None]) -> Result:
@@ -104,7 +108,7 @@ class PageExecution:
             if not violated:
                 violated, more = self._violated(self._own(start))
                 detail = "\n".join(filter(None, (detail, more)))
-            if isinstance(found, Unexpected) and not violated and self.context.target.runner == "generation":
+            if isinstance(found, Unexpected) and not violated and self._ends_with_prompt(example, start):
                 message = f"{ENDS_WITH_PROMPT}: {found.message}"
                 return self._as_result(example, "diverges", message, (), detail, found.line)
             clauses = self._named(example, violated, start)
@@ -120,6 +124,16 @@ class PageExecution:
             clauses = self._named(example, violated, start)
             return self._as_result(example, self._failure(violated), str(found), clauses, detail)
         return self._as_result(example, "passed", "")
+
+    def _ends_with_prompt(self, example: Example, start: int) -> bool:
+        """Whether an example speaks of requests, and those of this runner end with their prompt.
+
+        Rows that were forced do not: what it does with them is the contract's.
+        """
+        if self.context.target.runner != "generation":
+            return False
+        before = [made for block in needs(self.page, example).blocks for made in self._made.get(block.id, ())]
+        return any(made.scenario.requests for made in (*before, *self.context.made[start:]))
 
     def _named(self, example: Example, violated: tuple[str, ...], start: int) -> tuple[str, ...]:
         """The clauses that a red example is about: those violated, else its own, unless a talker's own hook raised."""
@@ -198,8 +212,8 @@ class PageExecution:
                         steps[show_step(one.trace, verdict.step)] = None
             if one.trace.error_in:
                 said.setdefault("", f"  the talker's own {one.trace.error_in} raised {one.trace.error}")
-            elif one.trace.error:  # a row at which the runner stops is not routed
-                said.setdefault("ROUTE-1", f"  ROUTE-1: the runner raised {one.trace.error}")
+            elif error := stopped(one.trace):
+                said.setdefault("ROUTE-1", f"  ROUTE-1: the runner raised {error}")
         for verdict in _compared(made):
             if verdict.outcome == "failed":
                 said.setdefault(verdict.clause, f"  {verdict.clause}: {verdict.message}")
@@ -242,9 +256,9 @@ class PageExecution:
 
 def _broken(trace: Trace) -> list[Verdict]:
     """What a run violates. Where the talker stopped by itself, rows behind that one reach no hook and break nothing."""
-    stopped = len(trace.steps) if trace.error_in else 0
+    last = len(trace.steps) if trace.error_in else 0
     failed = [verdict for verdict in judge(trace) if verdict.outcome == "failed"]
-    return [verdict for verdict in failed if (verdict.clause, verdict.step) != ("ROUTE-1", stopped)]
+    return [verdict for verdict in failed if (verdict.clause, verdict.step) != ("ROUTE-1", last)]
 
 
 def _compared(made: list[Made]) -> Iterator[Verdict]:
@@ -261,7 +275,7 @@ def _shown(made: list[Made]) -> tuple[Shown, ...]:
     found: dict[str, Shown] = {}
     for one in made:
         broken = [(v.clause, v.step, v.request) for v in _broken(one.trace)]
-        broken += [("ROUTE-1", len(one.trace.steps), None)] if one.trace.error and not one.trace.error_in else []
+        broken += [("ROUTE-1", len(one.trace.steps), None)] if stopped(one.trace) else []
         for clause, step, request in broken:
             rows = one.trace.steps[step - 1].rows if step and step <= len(one.trace.steps) else ()
             forced = tuple(Row(row.prompt_len, row.computed, row.span, row.request) for row in rows)

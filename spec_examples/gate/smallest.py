@@ -7,7 +7,7 @@ import shlex
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from spec_examples.contract.judge import judge
+from spec_examples.contract.judge import judge, stopped
 from spec_examples.execution.result import Shown
 from spec_examples.gate.words import command_of
 from spec_examples.running import forced
@@ -52,7 +52,7 @@ def _steps(shown: Shown) -> Iterator[tuple[Row, ...]]:
 
 
 def _breaks(trace: Trace, clause: str) -> bool:
-    raised = trace.error is not None and clause == "ROUTE-1"
+    raised = clause == "ROUTE-1" and stopped(trace) is not None
     return raised or any(verdict.clause == clause and verdict.outcome == "failed" for verdict in judge(trace))
 
 

@@ -16,6 +16,7 @@ from spec_examples.conformance.known import known
 from spec_examples.contract.clauses import CLAUSES
 from spec_examples.contract.judge import judge
 from spec_examples.execution.claims import is_claim
+from spec_examples.execution.needs import needs
 from spec_examples.execution.page import PageExecution
 from spec_examples.execution.result import Result
 from spec_examples.execution.tables import ROUTING
@@ -23,7 +24,6 @@ from spec_examples.markdown import Example, Page, read
 from spec_examples.mutants import record as recorded
 from spec_examples.mutants.beyond_pages import failing
 from spec_examples.mutants.mutant import Mutant
-from spec_examples.mutants.needs import needs
 from spec_examples.mutants.session import DefectSession, Traces
 from spec_examples.probing import SPLIT_PROMPT
 from spec_examples.targets import Session, Target, TargetUnavailable

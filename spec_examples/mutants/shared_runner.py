@@ -411,6 +411,12 @@ WHOSE_ROW = (
         (_STATE, "req_state = self.requests.get(self.input_batch.req_ids[0])\nreq_infos = A"),
     ),
     defect(
+        "state-by-first-part-of-id",
+        "took a request's id up to a dash for the whole of it, and so one request's state for another's",
+        "STATE-2 STATE-1 FIELD-5",
+        (_INFOS, 'req_infos = self.model_intermediate_buffer.get(req_id.split("-")[0], {})'),
+    ),
+    defect(
         "one-mapping-for-all-rows",
         "filled one mapping again for every row, so batched entries are all the last one",
         "FIELD-5 HOOK-2",
@@ -502,6 +508,26 @@ HOOKS = (
             _SCALAR_CALL,
             "self.model.preprocess(input_ids=A, input_embeds=B, "
             "**{k: v for k, v in req_infos.items() if is_prefill or not k.startswith('_omni_')})",
+        ),
+    ),
+    defect(
+        "ids-beside-placeholders",
+        "handed placeholders for a whole row where the drafts in it are not known yet",
+        "FIELD-5",
+        (
+            _SCALAR_CALL,
+            "self.model.preprocess(input_ids=torch.full_like(A, -1) if bool((A < 0).any()) else A, input_embeds=B, "
+            "**req_infos)",
+        ),
+    ),
+    defect(
+        "embeddings-of-first-row",
+        "cut a row's embeddings out of the buffer from its start",
+        "HOOK-1",
+        (
+            _SCALAR_CALL,
+            "self.model.preprocess(input_ids=A, input_embeds=B if B is None else inputs_embeds[:span_len], "
+            "**req_infos)",
         ),
     ),
     defect(

@@ -279,6 +279,14 @@ DECLARED: tuple[Mutant, ...] = (
         since="0.24.0",
     ),
     defect(
+        "seeds-of-lone-rows-only",
+        "handed a seed on where MTP takes one row, and forgot the seeds of several",
+        "ROUTE-4",
+        ('talker_kwargs["generators"] = row_generators', "pass"),
+        method="_talker_mtp_forward",
+        since="0.24.0",
+    ),
+    defect(
         "seed-kept-after-end",
         "kept the generator of a request that has ended, for a later one with its id",
         "ROUTE-4",
@@ -289,6 +297,12 @@ DECLARED: tuple[Mutant, ...] = (
 )
 
 RETURNED: tuple[Mutant, ...] = (
+    defect(
+        "ids-of-hooks-not-passed-on",
+        "called forward without ids where the runner had none of its own",
+        "ROUTE-8",
+        ("if input_ids is None:\n    input_ids = preprocess_input_ids\nflush_decode_batch()", "flush_decode_batch()"),
+    ),
     defect(
         "ids-not-written",
         "left the token ids in place that a row was given",

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from hypothesis import HealthCheck, Phase, Verbosity, given, seed, settings
 
-from spec_examples.contract.judge import judge
+from spec_examples.contract.judge import judge, stopped
 from spec_examples.contract.pair import judge_pair
 from spec_examples.contract.verdict import Verdict
 from spec_examples.gate.words import command_of
@@ -102,7 +102,7 @@ def hunt(
         broken = [
             verdict for verdict in (*verdicts, *_pair(session, target, scenario, trace)) if _fails(verdict, known)
         ]
-        stops = bool(trace.error) and not refuses_embeddings(scenario)
+        stops = stopped(trace) is not None and not refuses_embeddings(scenario)
         if broken or (stops and "ROUTE-1" not in known):  # a row at which the runner stops is not routed
             raise Broken(scenario, target, trace, broken)
         found.stopped += stops

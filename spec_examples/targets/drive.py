@@ -63,7 +63,9 @@ def run(scenario: Scenario, runner_name: str) -> Trace:
     talker = recorded_talker(scenario.talker, runner_name)
     limits = scenario.limits
     try:
-        config = engine.build_config(talker, limits, prompt_embeds=any(r.embeds for r in scenario.requests))
+        config = engine.build_config(
+            talker, limits, prompt_embeds=limits.prompt_embeds or any(r.embeds for r in scenario.requests)
+        )
     except Exception as refused:
         raise CannotRun(f"the configuration was refused: {_one_line(refused)}") from refused
     with engine.current_config(config):

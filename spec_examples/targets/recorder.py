@@ -10,10 +10,7 @@ from typing import Any
 
 import torch
 
-from spec_examples.trace import PHASE_KEYS, Embedding, HookCall, HookRow, MtpRow, Value
-
-MTP_INPUTS = "mtp_inputs"
-"""Where a hook puts what it offers to MTP; the runner takes it out again, so it is not state."""
+from spec_examples.trace import MTP_INPUTS, PHASE_KEYS, Embedding, HookCall, HookRow, MtpRow, Value
 
 LONGEST_FINGERPRINT = 100
 """Characters; a longer value is known by its beginning and a checksum."""
