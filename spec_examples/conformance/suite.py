@@ -76,14 +76,6 @@ SCHEDULED = (
         limits=Limits(budget=6, async_scheduling=True, speculative_tokens=3),
     ),
     _both(
-        "prompts may be embeddings",
-        Request(5),
-        Request(1),
-        Request(2),
-        limits=Limits(budget=4, prompt_embeds=True),
-        talkers=RENAMING,
-    ),
-    _both(
         "a prompt that grows",
         Request(5, 3, "grows", grows=(Growth(6, at=4),)),
         Request(3, 8, "beside"),
