@@ -24,7 +24,7 @@ WRONG = {
     "NumpyLength": ("FIELD-1",),
     "NumpyProgress": ("FIELD-2",),
     "NumpyFlag": ("FIELD-3",),
-    "OneStepLate": ("FIELD-4", "FIELD-3", "FIELD-6", "ROUTE-1", "ROUTE-6"),
+    "OneStepLate": ("FIELD-4", "FIELD-3", "FIELD-6"),
     "NewestTokenFirst": ("FIELD-5",),
     "DecodeForEver": ("FIELD-6", "FIELD-3", "FIELD-4"),
     "BelievesTheModel": ("FIELD-7", "FIELD-2", "FIELD-4"),
@@ -43,7 +43,6 @@ WRONG = {
 """The clause that each runner of the plugin breaks, and then those that cannot be kept with it.
 
 A value that is stale, latched or the model's is also a wrong value, and one that does not arrive has no value at all.
-A model that a late flag tells to prefill offers nothing to MTP, and the runner stops at its decode row.
 """
 
 SHOWN = (

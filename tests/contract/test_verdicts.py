@@ -18,6 +18,7 @@ from spec_examples.contract import (
     excluded,
     judge,
     route_form,
+    stopped,
     took_mtp,
 )
 from spec_examples.trace import PROMPT_LEN, HookCall, MtpRow, ScheduledRow, Step, Trace, Value
@@ -190,15 +191,102 @@ def test_what_is_absent_from_the_step_that_raised_is_no_violation():
     trace = Runner().run(SPLIT)
     last = trace.steps[-1]
     partial = replace(last, hooks=last.hooks[:1], mtp=(), forward=(), codes={})
-    stopped = replace(trace, steps=(*trace.steps[:-1], partial), error="RuntimeError: shape '[3, -1]' is invalid")
-    assert not [each for each in judge(stopped) if each.outcome == "failed"]
-    assert [each.clause for each in judge(replace(stopped, error=None)) if each.outcome == "failed"] == [
+    ended = replace(trace, steps=(*trace.steps[:-1], partial), error="RuntimeError: shape '[3, -1]' is invalid")
+    assert not [each for each in judge(ended) if each.outcome == "failed"]
+    assert [each.clause for each in judge(replace(ended, error=None)) if each.outcome == "failed"] == [
         "ROUTE-1", "ROUTE-2", "ROUTE-4"]  # fmt: skip
 
 
 def test_what_did_cross_in_the_step_that_raised_is_judged():
     trace = replace(TailOverwritten().run(STORY[:2]), error="KeyError: 'mtp_inputs'")
     assert {each.clause for each in judge(trace) if each.outcome == "failed"} == {"ROUTE-2", "ROUTE-3"}
+
+
+# A run that stopped for want of MTP inputs
+
+
+class TellsEveryRowThatItIsPrefill(Runner):
+    def flag(self, row):
+        return True
+
+
+def without_mtp_inputs(runner, steps, **error):
+    """The run of ``steps``, ended behind the first hook call of the last of them."""
+    trace = runner.run(steps)
+    last = trace.steps[-1]
+    partial = replace(last, hooks=last.hooks[:1], mtp=(), forward=(), codes={})
+    says = {"error": "KeyError: 'mtp_inputs' (worker/gpu_model_runner.py:1899)", **error}
+    return replace(trace, steps=(*trace.steps[:-1], partial), **says)
+
+
+ASKS = {
+    "a prefill row, which owes none": (Runner, STORY[:2], {"ROUTE-2", "ROUTE-3"}),
+    "a longer decode row, which owes none": (
+        Runner,
+        (*STORY[:4], (("a", 5, 7, 2), ("c", 4, 2, 1))),
+        {"ROUTE-2", "ROUTE-5"},
+    ),
+    "a decode row that was told that it is prefill": (TellsEveryRowThatItIsPrefill, STORY[:3], {"FIELD-3"}),
+}
+
+
+@pytest.mark.clause("ROUTE-1", "ROUTE-2", "ROUTE-3", "ROUTE-5")
+@pytest.mark.parametrize(("runner", "steps", "red"), ASKS.values(), ids=ASKS)
+def test_a_stop_is_named_by_the_clause_that_explains_it(runner, steps, red):
+    trace = without_mtp_inputs(runner(), steps)
+    assert red <= {each.clause for each in judge(trace) if each.outcome == "failed"} <= {*red, "FIELD-4", "FIELD-6"}
+    assert stopped(trace) is None
+
+
+@pytest.mark.clause("ROUTE-1")
+def test_a_stop_at_a_row_that_owes_mtp_inputs_explains_nothing():
+    trace = without_mtp_inputs(Runner(), STORY[:3])
+    assert not [each for each in judge(trace) if each.outcome == "failed"]
+    assert stopped(trace) == trace.error
+
+
+@pytest.mark.parametrize("error", ["RuntimeError: no memory", "KeyError: 'request_id'"])
+def test_any_other_error_explains_nothing(error):
+    assert stopped(without_mtp_inputs(Runner(), STORY[:2], error=error)) == error
+
+
+def test_a_talker_that_raises_is_no_stop_of_the_runner():
+    assert stopped(without_mtp_inputs(Runner(), STORY[:2], error_in="preprocess")) is None
+    assert stopped(Runner().run(STORY[:2])) is None
+
+
+# Seeds for MTP
+
+
+def seeded(**given):
+    """The first three steps, in which a and b have seeds and MTP was given those in ``given``."""
+    trace = Runner().run(SPLIT)
+    seeds = {"a": 5, "b": 6}
+    steps = []
+    for step in trace.steps:
+        rows = tuple(replace(row, seed=seeds[row.request]) for row in step.rows)
+        mtp = tuple(
+            tuple(
+                replace(row, seed=given.get(scheduled.request)) for row, scheduled in zip(call, step.rows, strict=True)
+            )
+            for call in step.mtp
+        )
+        steps.append(replace(step, rows=rows, mtp=mtp))
+    return replace(trace, steps=tuple(steps))
+
+
+SEEDS = {
+    "each its own": ({"a": 5, "b": 6}, "passed"),
+    "none at all, as on releases that have none": ({}, "passed"),
+    "one row alone": ({"a": 5}, "failed"),
+    "the other's": ({"a": 6, "b": 5}, "failed"),
+}
+
+
+@pytest.mark.clause("ROUTE-4")
+@pytest.mark.parametrize(("given", "outcome"), SEEDS.values(), ids=SEEDS)
+def test_the_seeds_that_mtp_was_given(given, outcome):
+    assert verdict(seeded(**given), "ROUTE-4").outcome == outcome
 
 
 # What a scenario puts into intermediate state is planted, whoever reads it there

@@ -74,3 +74,20 @@ def test_and_red_where_it_breaks_a_promise(runner_copy):
         report = check(PAGES, session, Target(str(runner_copy(late)), "generation"), complete=True)
     assert report.exit_code == 1
     assert "FIELD-3" in {each.clause for each in report.broken}
+
+
+FORCED = "not run(Row(5, 5, 1)).steps[0].hooks"
+SCHEDULED = "run(Request(5), limits=Limits(budget=8)).steps[2:]"
+
+
+@pytest.mark.parametrize(
+    ("expected", "outcome"), [(FORCED, "failed"), (SCHEDULED, "diverges")], ids=["rows", "requests"]
+)
+def test_what_a_page_expects_of_forced_rows_binds_it_too(tmp_path, session, expected, outcome):
+    """Its requests end with their prompt; what it does with a row does not."""
+    page = tmp_path / "page.md"
+    page.write_text(
+        f"# Page\n\n```python\nfrom spec_examples import Limits, Request, Row, run\n\nassert {expected}\n```\n"
+    )
+    (result,) = check([page], session, Target("installed", "generation")).results
+    assert result.outcome == outcome
