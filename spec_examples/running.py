@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import yaml
 
@@ -48,9 +48,16 @@ class RunnerRaised(RuntimeError):
         self.trace = trace
 
 
+Naming = Literal["release", "runner"]
+"""What a page names of a target."""
+
+
 @dataclass(frozen=True)
 class Made:
-    """One trace that was made, and how. ``named`` says whether its target was named, rather than that of the check."""
+    """One trace that was made, and how.
+
+    ``named`` says that it shows another target than that of the check, or a stop that the page itself deals with.
+    """
 
     target: Target
     scenario: Scenario
@@ -68,10 +75,15 @@ class Context:
     settings: dict[str, dict[str, bool | int]] = field(default_factory=dict)
     made: list[Made] = field(default_factory=list)
 
-    def put(self, target: Target, scenario: Scenario, *, named: bool) -> Trace:
-        """The trace of a scenario on a target, kept with those made so far; raises as ``Session.run`` does."""
+    def put(self, target: Target, scenario: Scenario, *, named: Naming | None = None) -> Trace:
+        """The trace of a scenario on a target, kept with those made so far; raises as ``Session.run`` does.
+
+        ``named`` is what the page named of the target, if anything. One that names the runner alone means the check's
+        own target where that is it; only a stop is the page's own business then.
+        """
         trace = self.session.run(scenario, target)
-        self.made.append(Made(target, scenario, trace, named))
+        other = named == "release" or (named == "runner" and (target != self.target or trace.error is not None))
+        self.made.append(Made(target, scenario, trace, other))
         return trace
 
 
@@ -136,7 +148,7 @@ def put(scenario: Scenario, *, on: str | None = None, runner: str | None = None)
         target = resolve(_place(on), runner or "ar")
     else:
         target = resolve(context.target.vllm_omni, runner or context.target.runner)
-    trace = context.put(target, scenario, named=bool(on or runner))
+    trace = context.put(target, scenario, named="release" if on else "runner" if runner else None)
     if trace.error:
         raise RunnerRaised(trace)
     return trace

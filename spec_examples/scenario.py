@@ -193,7 +193,7 @@ def _validate(scenario: Scenario) -> None:
         _validate_request(request)
     _validate_shared(scenario.requests)
     ids = [request.id for request in scenario.requests]
-    if len(ids) != len(set(ids)) and not _reused_after_abort(scenario.requests):
+    if len(ids) != len(set(ids)) and not _reused(scenario.requests):
         raise InvalidScenario(f"request ids are not unique: {', '.join(ids)}")
     for number, step in enumerate(scenario.steps, start=1):
         _validate_step(number, step)
@@ -263,12 +263,15 @@ def _validate_planted(scenario: Scenario) -> None:
             raise InvalidScenario(f"planted before step {plant.at}; 0 is the first")
 
 
-def _reused_after_abort(requests: tuple[Request, ...]) -> bool:
-    """Whether every repeated id belongs to requests of which the earlier one was aborted before the later arrives."""
+def _reused(requests: tuple[Request, ...]) -> bool:
+    """Whether every repeated id belongs to requests of which the earlier one may have ended when the later arrives.
+
+    Where it is not aborted before, that is known when the scenario is run.
+    """
     latest: dict[str, Request] = {}
     for request in requests:
         earlier = latest.get(request.id)
-        if earlier and (earlier.aborts is None or earlier.aborts > request.arrives):
+        if earlier and (earlier.arrives if earlier.aborts is None else earlier.aborts - 1) >= request.arrives:
             return False
         latest[request.id] = request
     return True

@@ -16,6 +16,7 @@ VARIANTS = "spec_examples.variants"
 RENAMING = (f"{VARIANTS}:RenamingScalarTalker", f"{VARIANTS}:RenamingBatchedTalker")
 CAREFUL = (f"{VARIANTS}:CarefulScalarTalker", f"{VARIANTS}:CarefulBatchedTalker")
 DECLARING = (f"{VARIANTS}:DeclaringScalarTalker", f"{VARIANTS}:DeclaringBatchedTalker")
+CAPTURED = (f"{VARIANTS}:CapturedScalarTalker", f"{VARIANTS}:CapturedBatchedTalker")
 REPEATING = (f"{VARIANTS}:RepeatingScalarTalker", f"{VARIANTS}:RepeatingBatchedTalker")
 
 DESIGN_CASES = ((5, 0, 4), (5, 4, 1), (5, 5, 1), (5, 6, 1), (1, 0, 1), (5, 5, 2))
@@ -138,6 +139,15 @@ SCHEDULED = (
         Request(5, 4, "last"),
         limits=Limits(budget=6, long_prefill_threshold=3),
         talkers=CAREFUL,
+    ),
+    _both(
+        "MTP as a captured graph",
+        Request(7, 3, "long", seed=5),
+        Request(2, 8, "short"),
+        Request(1, 5, "single"),
+        Request(9, 3, "last"),
+        limits=Limits(budget=6, long_prefill_threshold=3),
+        talkers=CAPTURED,
     ),
     _both("token ids that the model changes", Request(5), Request(1), limits=Limits(budget=4), talkers=RENAMING),
 )

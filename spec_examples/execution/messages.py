@@ -13,6 +13,7 @@ from typing import Literal, TypeVar
 
 import msgspec
 
+from spec_examples.running import Naming
 from spec_examples.scenario import Scenario, Source
 from spec_examples.targets import Target
 from spec_examples.trace import Environment
@@ -37,13 +38,13 @@ class Execute(msgspec.Struct):
 class Ask(msgspec.Struct, tag=True):
     """A question to the check's session, under the name of the method that answers it.
 
-    ``put`` is a run of the block's own, which is judged; ``named`` whether the block named its target.
+    ``put`` is a run of the block's own, which is judged; ``named`` what the block named of its target.
     """
 
     what: Literal["put", "run", "environment", "is_recorded", "start"]
     targets: tuple[Target, ...]
     scenario: Scenario | None = None
-    named: bool = False
+    named: Naming | None = None
     mutant: str = ""
 
 

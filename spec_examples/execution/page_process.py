@@ -26,7 +26,7 @@ import spec_examples  # noqa: F401 (pages import it; here it is imported once fo
 from spec_examples.execution import messages
 from spec_examples.execution.messages import Answer, Ask, Done, Execute
 from spec_examples.execution.result import Disagreement, Unaskable
-from spec_examples.running import Context, Made, RunnerRaised, running
+from spec_examples.running import Context, Made, Naming, RunnerRaised, running
 from spec_examples.scenario import InvalidScenario, Scenario
 from spec_examples.targets import Session, Target, TargetFailed, TargetUnavailable
 from spec_examples.targets.bounds import from_environment, limit_this_process
@@ -266,7 +266,7 @@ class LentSession(Session):
         self.made[answer.number] = msgspec.json.decode(answer.trace, type=Trace)
         return self.made[answer.number]
 
-    def put(self, scenario: Scenario, target: Target, named: bool) -> Trace:
+    def put(self, scenario: Scenario, target: Target, named: Naming | None = None) -> Trace:
         """The same, for the block itself: the check judges it."""
         return msgspec.json.decode(self._ask(Ask("put", (target,), scenario, named)).trace, type=Trace)
 
@@ -292,7 +292,7 @@ class LentContext(Context):
 
     session: LentSession
 
-    def put(self, target: Target, scenario: Scenario, *, named: bool) -> Trace:
+    def put(self, target: Target, scenario: Scenario, *, named: Naming | None = None) -> Trace:
         """Ask the check, which notes that it was run."""
         return self.session.put(scenario, target, named)
 

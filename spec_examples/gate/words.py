@@ -97,6 +97,7 @@ def command_of(scenario: Scenario, vllm_omni: str = "", runner: str = "") -> str
     words += ["--no-chunked-prefill"] if not limits.chunked_prefill else []
     words += ["--prefix-caching"] if limits.prefix_caching else []
     words += ["--async"] if limits.async_scheduling else []
+    words += ["--prompt-embeds"] if limits.prompt_embeds else []
     for plant in scenario.planted:
         phase = "prefill" if plant.is_prefill else "decode"
         words += ["--plant", f"{plant.request}@{plant.at}:{plant.prompt_len}:{plant.computed}:{phase}"]

@@ -411,6 +411,47 @@ WHOSE_ROW = (
         (_STATE, "req_state = self.requests.get(self.input_batch.req_ids[0])\nreq_infos = A"),
     ),
     defect(
+        "resumed-from-the-start",
+        "took a resumed request to start at zero, although some of its blocks were still there",
+        "FIELD-2",
+        (
+            _PROGRESS,
+            f"{_PROGRESS}\nif req_id in scheduler_output.scheduled_cached_reqs.resumed_req_ids:\n"
+            "    num_computed_tokens = 0",
+        ),
+    ),
+    defect(
+        "spans-by-total",
+        "made the spans anew only where the requests of a step or its number of tokens changed",
+        "FIELD-5 ROUTE-3",
+        (
+            "num_scheduled_tokens_np = np.array(A, dtype=np.int32)",
+            "layout = (tuple(req_ids), num_scheduled_tokens)\n"
+            f"num_scheduled_tokens_np = {kept('spans')}.setdefault(layout, np.array(A, dtype=np.int32))",
+        ),
+    ),
+    defect(
+        "drafts-not-counted",
+        "left drafts out of the span by which a row goes to the batched hook",
+        "ROUTE-1 ROUTE-2 ROUTE-5",
+        (
+            "callable(batch_decode_preprocess) and span_len == 1 and not is_prefill",
+            "callable(batch_decode_preprocess) and not is_prefill and "
+            "1 == span_len - len(scheduler_output.scheduled_spec_decode_tokens.get(req_id, ()))",
+        ),
+    ),
+    defect(
+        "batched-ids-from-the-cpu",
+        "read the ids of the batched hook from the batch's copy on the CPU",
+        "FIELD-5 ROUTE-6",
+        (
+            "ids_b = torch.stack(A)",
+            "rows_b = [self.input_batch.req_id_to_index[each] for each in req_ids_b]\n"
+            "ids_b = torch.as_tensor(self.input_batch.token_ids_cpu["
+            "rows_b, self.input_batch.num_computed_tokens_cpu[rows_b]], dtype=torch.int32)",
+        ),
+    ),
+    defect(
         "state-by-first-part-of-id",
         "took a request's id up to a dash for the whole of it, and so one request's state for another's",
         "STATE-2 STATE-1 FIELD-5",
@@ -883,6 +924,26 @@ EXCLUSIONS = (
 )
 
 DECODE = (
+    defect(
+        "padding-reaches-forward",
+        "copied MTP's whole batch to the start of the step, padding included",
+        "ROUTE-3 ROUTE-4",
+        (
+            "inputs_embeds[:decode_batch_size].copy_(req_embeds[:decode_batch_size])",
+            "inputs_embeds[: len(req_embeds)].copy_(req_embeds[: len(inputs_embeds)])",
+        ),
+        method="_talker_mtp_forward",
+    ),
+    defect(
+        "codes-from-the-end-of-the-batch",
+        "took the last rows of MTP for its batch, which they are without padding",
+        "ROUTE-4",
+        (
+            "{out_key[0]: {out_key[1]: code_predictor_codes[idx : idx + 1]}}",
+            "{out_key[0]: {out_key[1]: code_predictor_codes[-decode_batch_size:][idx : idx + 1]}}",
+        ),
+        method="_talker_mtp_forward",
+    ),
     defect(
         "offset-is-row-number",
         "noted a decode row's number in the batch for its token offset",

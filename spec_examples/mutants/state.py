@@ -287,6 +287,112 @@ DECLARED: tuple[Mutant, ...] = (
         since="0.24.0",
     ),
     defect(
+        "seed-zero-is-none",
+        "took the seed zero for no seed",
+        "ROUTE-4",
+        ("int(seed) if seed is not None else None", "int(seed) if seed else None"),
+        method="_talker_mtp_forward",
+        since="0.24.0",
+    ),
+    defect(
+        "generators-of-this-batch-only",
+        "dropped the generators of requests that have no row in the step",
+        "ROUTE-4",
+        (
+            "[rid for rid in cache if rid not in self.requests]",
+            "[rid for rid in cache if rid not in self.input_batch.req_id_to_index]",
+        ),
+        method="_talker_mtp_forward",
+        since="0.24.0",
+    ),
+    defect(
+        "codes-in-a-ring",
+        "rotated four buffers for codes that stay where they were made, for requests that wait longer than four steps",
+        "ROUTE-4",
+        (
+            "owned_codes = code_predictor_codes[:decode_batch_size].detach().clone()",
+            f"ring = {kept('ring')}\n"
+            "place = ring['next'] = (ring.get('next', 0) + 1) % 4\n"
+            "made = ring.setdefault(place, code_predictor_codes.new_empty((64, *code_predictor_codes.shape[1:])))\n"
+            "owned_codes = made[:decode_batch_size].copy_(code_predictor_codes[:decode_batch_size].detach())",
+        ),
+        method="_talker_mtp_forward",
+        since="0.30.0",
+    ),
+    defect(
+        "codes-replace-what-stands-beside",
+        "stored codes as a whole mapping, so that what the model keeps beside them is gone",
+        "STATE-1",
+        (
+            "update_dict = {out_key[0]: {out_key[1]: code_predictor_codes[idx : idx + 1]}}",
+            "update_dict = {out_key[0]: {out_key[1]: code_predictor_codes[idx : idx + 1]}}\n"
+            "self.model_intermediate_buffer.setdefault(req_id, {})[out_key[0]] = {}",
+        ),
+        method="_talker_mtp_forward",
+    ),
+    defect(
+        "batched-updates-behind-mtp",
+        "stored the batched hook's updates behind those of MTP, off the critical path",
+        "ROUTE-4 STATE-1",
+        (
+            "for req_id_b, update_dict_b in zip(req_ids_b, updates, strict=True):\n    ...\ndecode_req_ids.extend(A)",
+            f"{kept('late')}.update(zip(req_ids_b, updates))\ndecode_req_ids.extend(A)",
+        ),
+        (
+            "if self.has_talker_mtp:\n    self._talker_mtp_forward(A, B, C)",
+            "if self.has_talker_mtp:\n    self._talker_mtp_forward(A, B, C)\n"
+            f"for late_id, late in {kept('late')}.items():\n    self._update_intermediate_buffer(late_id, late)\n"
+            f"{kept('late')}.clear()",
+        ),
+    ),
+    defect(
+        "lists-stored-as-they-are",
+        "stored what is no tensor as it is, the model's own list too",
+        "STATE-1 STATE-2",
+        ("self._store_value(existing, k, v, set())", "existing.__setitem__(k, v)"),
+        method="_update_intermediate_buffer",
+    ),
+    defect(
+        "half-precision-widened",
+        "stored half precision as float32, for code that reads it with NumPy",
+        "STATE-1",
+        ("t = value.detach()", "t = value.detach().float() if value.dtype == torch.bfloat16 else value.detach()"),
+        method="_store_value",
+    ),
+    defect(
+        "nested-keys-as-text",
+        "made text of the keys of nested state",
+        "STATE-1",
+        ("self._store_value(existing_sub, qual, A, B)", "self._store_value(existing_sub, str(qual), A, B)"),
+        method="_update_intermediate_buffer",
+    ),
+    defect(
+        "state-of-completed-kept",
+        "dropped the state of aborted requests, and kept that of those that ended by themselves",
+        "STATE-2",
+        (
+            "self.requests.pop(req_id, None)\nself.model_intermediate_buffer.pop(req_id, None)",
+            "done = self.requests.pop(req_id, None)\n"
+            "if done is None or len(done.output_token_ids) < done.sampling_params.max_tokens:\n"
+            "    self.model_intermediate_buffer.pop(req_id, None)",
+        ),
+        method="_update_states",
+        since="0.24.0",
+    ),
+    defect(
+        "state-of-waiting-kept",
+        "dropped the state of ended requests only where they still have a place in the batch",
+        "STATE-2",
+        (
+            "self.requests.pop(req_id, None)\nself.model_intermediate_buffer.pop(req_id, None)",
+            "self.requests.pop(req_id, None)\n"
+            "if req_id in self.input_batch.req_id_to_index:\n"
+            "    self.model_intermediate_buffer.pop(req_id, None)",
+        ),
+        method="_update_states",
+        since="0.24.0",
+    ),
+    defect(
         "generator-made-anew",
         "made a request's generator anew in each step, so that it draws the same numbers again and again",
         "ROUTE-4",

@@ -91,6 +91,8 @@ def run(scenario: Scenario, runner_name: str) -> Trace:
                 if error:
                     break
                 asked.finish(result)
+        except CannotRun:
+            raise
         except Exception as raised:  # the scheduler, on what the runner gave it
             error = _one_line(raised)
     return Trace(
@@ -304,6 +306,8 @@ def _come_and_go(scenario: Scenario, scheduler: Any, number: int, hasher: Any) -
         if request.aborts == number and request.id in scheduler.requests:
             scheduler.finish_requests(request.id, RequestStatus.FINISHED_ABORTED)
         if request.arrives == number:
+            if request.id in scheduler.requests:
+                raise CannotRun(f"request {request.id} has not ended before step {number}, where its id comes back")
             scheduler.add_request(_engine_request(scenario, slot, hasher))
         for place, growth in enumerate(request.grows):
             if growth.at == number and request.id in scheduler.requests:

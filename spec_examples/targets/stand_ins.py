@@ -11,6 +11,7 @@ import importlib.util
 import inspect
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from functools import cache
 from types import ModuleType
 from typing import Any
@@ -176,6 +177,48 @@ def draft_by_counting(runner: Any, drafts: int) -> None:
     runner.propose_draft_token_ids = propose
     object.__setattr__(runner.speculative_config, "use_eagle", lambda: True)
     object.__setattr__(runner.speculative_config, "disable_padded_drafter_batch", False)
+
+
+CAPTURED = (2, 4, 8, 16)
+"""Numbers of rows for which MTP is captured. A batch of another number is padded up to the next, one row too."""
+
+
+def capture_mtp(runner: Any) -> None:
+    """A captured graph around MTP, as the shared runner has it on a device for a ``talker_mtp_graph_safe`` model.
+
+    What a graph does to a batch is here: it runs as many rows as it was captured with, and those behind the batch hold
+    what the buffers held before. A graph itself needs a device. Seen to work on vLLM-Omni 0.22.0 to 0.32.0rc1.
+    """
+    from vllm.compilation.cuda_graph import CUDAGraphWrapper
+
+    class Captured(CUDAGraphWrapper):
+        def __init__(self, hook: Callable[..., Any]) -> None:
+            self.runnable = hook
+
+        def __call__(self, *tensors: Any, **options: Any) -> Any:
+            return self.runnable(*tensors, **options)
+
+    in_mtp = False
+    determine, forward = runner._determine_batch_execution_and_padding, type(runner)._talker_mtp_forward
+
+    def padded(*numbers: Any, **named: Any) -> Any:
+        mode, batch, *rest = determine(*numbers, **named)
+        if in_mtp:
+            most = runner.talker_mtp_input_ids.gpu.shape[0]
+            rows = min(most, next(size for size in CAPTURED if size >= batch.num_tokens))
+            batch = batch._replace(num_tokens=rows) if hasattr(batch, "_replace") else replace(batch, num_tokens=rows)
+        return mode, batch, *rest
+
+    def mtp_forward(*arguments: Any, **named: Any) -> Any:
+        nonlocal in_mtp
+        in_mtp = True
+        try:
+            return forward(runner, *arguments, **named)
+        finally:
+            in_mtp = False
+
+    runner.talker_mtp = Captured(runner.talker_mtp)
+    runner._determine_batch_execution_and_padding, runner._talker_mtp_forward = padded, mtp_forward
 
 
 class Nothing:

@@ -49,3 +49,38 @@ def test_the_generation_runner_passes_the_fields_and_inherits_the_producer():
         ("b", 0, "prefill"),
     ]
     assert violated(trace) == {}
+
+
+@pytest.mark.clause("ROUTE-3", "ROUTE-4")
+@pytest.mark.parametrize("release", ["0.22.0", "0.30.0"])
+@pytest.mark.parametrize(("decode", "taken"), [(1, 2), (2, 2), (3, 4)])
+def test_a_captured_graph_takes_a_padded_batch_and_its_padding_goes_nowhere(decode, taken, release):
+    batch = [Row(5, 5 + i, 1) for i in range(decode)]
+    (step,) = run(
+        *batch, Row(5, 0, 4, "prompt"), talker="spec_examples.variants:CapturedScalarTalker", on=release
+    ).steps
+    plain = run(*batch, Row(5, 0, 4, "prompt"), on=release).steps[0]
+
+    assert [len(call) for call in step.mtp] == [taken]
+    assert (step.codes, step.forward) == (plain.codes, plain.forward)
+    assert len(step.codes) == decode
+
+
+@pytest.mark.clause("ROUTE-3", "ROUTE-4")
+def test_the_padding_may_hold_rows_of_requests_that_have_ended():
+    requests = Request(2, 3), Request(2, 3), Request(2, 9)
+    trace = run(*requests, talker="spec_examples.variants:CapturedBatchedTalker", limits=Limits(budget=9))
+    alone = [step for step in trace.steps if len(step.rows) == 1]
+
+    assert alone
+    assert all(len(call) == 2 for step in alone for call in step.mtp)
+    assert violated(trace) == {}
+
+
+@pytest.mark.clause("ROUTE-8")
+def test_with_prompt_embeddings_enabled_forward_has_the_ids_of_the_hooks():
+    usual, enabled = (
+        run(Request(5), Request(2), limits=Limits(budget=4, prompt_embeds=each), on="0.30.0") for each in (False, True)
+    )
+    assert [step.input_ids for step in enabled.steps] == [step.input_ids for step in usual.steps]
+    assert violated(enabled) == {}

@@ -89,7 +89,7 @@ EVERYTHING = Scenario(
         Request(5, 3, "again", grows=(Growth(6, 4, 3), Growth(1, 8, 3))),
         Request(2, 1, embeds=True, seed=7),
     ),
-    limits=Limits(5, 2, 33, 2, False, True, 3, True, 2),
+    limits=Limits(5, 2, 33, 2, False, True, 3, True, 2, True),
     planted=(Plant("a", 1, 3, 4, True), Plant("again", 2)),
 )
 

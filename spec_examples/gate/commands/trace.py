@@ -70,6 +70,7 @@ def add(commands: Commands, default: Target) -> None:
     )
     parser.add_argument("--drafts", type=int, default=0, metavar="N", help="draft N tokens a step, and verify them")
     parser.add_argument("--async", dest="asynchronous", action="store_true", help="keep two steps in flight")
+    parser.add_argument("--prompt-embeds", action="store_true", help="let prompts be embeddings")
     parser.add_argument(
         "--plant",
         type=plant_of,
@@ -101,6 +102,7 @@ def _scenario_of(options: argparse.Namespace) -> Scenario:
         long_prefill_threshold=options.long_prefill_threshold,
         async_scheduling=options.asynchronous,
         speculative_tokens=options.drafts,
+        prompt_embeds=options.prompt_embeds,
     )
     return Scenario(options.talker, requests=tuple(options.request), limits=limits, planted=tuple(options.plant))
 
