@@ -126,7 +126,7 @@ class MtpRow:
 
     Where the model asks for these, ``names`` are the requests that the row's part of ``req_ids`` and ``req_infos``
     name, and ``state`` what of a request's state stands in the latter, as in ``HookRow.given``. ``seed`` is that of the
-    generator that it was given, if any.
+    generator that it was given, if any. ``padding`` says that it stands behind the rows that MTP was called for.
     """
 
     input_id: int
@@ -138,6 +138,7 @@ class MtpRow:
     names: tuple[str, ...] = ()
     state: dict[str, str] = field(default_factory=dict)
     seed: int | None = None
+    padding: bool = False
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ import torch
 from torch import nn
 
 from spec_examples.scenario import MAX_LEN, MAX_REQUESTS
-from spec_examples.talker import HIDDEN, VOCAB, BatchedTalker, ScalarTalker
+from spec_examples.talker import VOCAB, BatchedTalker, ScalarTalker
 
 RENAMED = VOCAB
 """What a renaming talker adds to each token id."""
@@ -89,25 +89,12 @@ class DeclaringBatchedTalker(_Declaring, BatchedTalker):
 
 
 class CapturedScalarTalker(ScalarTalker):
-    """MTP may be captured as a graph: it takes padded batches, and returns its embeddings in one tensor in every step.
+    """MTP may be captured as a graph, and then takes padded batches.
 
-    There is no graph on a CPU; ``spec_examples.targets.stand_ins`` pads the batches. The codes are new at each call: a
-    runner copies them from a device to the CPU, and here they are there already.
+    There is no graph on a CPU; ``spec_examples.targets.stand_ins`` pads the batches.
     """
 
     talker_mtp_graph_safe = True
-
-    def __init__(self, **options: Any) -> None:
-        super().__init__(**options)
-        self.made = torch.zeros(MAX_REQUESTS, HIDDEN)
-
-    def talker_mtp(
-        self, input_ids: torch.Tensor, embeds: torch.Tensor, hidden: torch.Tensor, text: torch.Tensor, **options: Any
-    ) -> tuple[torch.Tensor, torch.Tensor]:
-        """As the stub's; ``n`` counts the padding too."""
-        returned, codes = super().talker_mtp(input_ids, embeds, hidden, text, **options)
-        self.made[: len(returned)] = returned
-        return self.made[: len(returned)], codes
 
 
 class CapturedBatchedTalker(CapturedScalarTalker, BatchedTalker):

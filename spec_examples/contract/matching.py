@@ -127,7 +127,8 @@ def _match_mtp(
         candidates = [
             i
             for i in embeds.get(row.embeds, ())
-            if (not offers[i][0] or i in hidden.get(row.hidden, ()))
+            if not row.padding
+            and (not offers[i][0] or i in hidden.get(row.hidden, ()))
             and (not offers[i][1] or i in text.get(row.text, ()))
         ]
         whole.append([i for _, i in sorted((_evidence(step, i, row, hooks[i]), i) for i in candidates)])
@@ -139,7 +140,7 @@ def _match_mtp(
             matches.append(MtpMatch(row, owner, owner, owner, owner))
             continue
         parts = [
-            next(iter(found), None)
+            None if row.padding else next(iter(found), None)
             for found in (embeds.get(row.embeds, ()), hidden.get(row.hidden, ()), text.get(row.text, ()))
         ]
         matches.append(MtpMatch(row, next((i for i in parts if i is not None), None), *parts))

@@ -81,7 +81,7 @@ def _own_hook(matched: Match, value: Embedding, i: int, offset: int) -> int | No
 
 def _elsewhere(step: Step, matched: Match, value: Embedding, i: int | None) -> Origin | None:
     """The MTP row or the hook row of another request, or of none, that returned this value."""
-    for call in matched.calls:
+    for call in sorted(matched.calls, key=lambda call: call.row.padding):
         if call.row.returned == value:
             return Origin("mtp", None if call.owner is None else step.rows[call.owner].request)
     for other, found in enumerate(matched.hooks):

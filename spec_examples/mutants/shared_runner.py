@@ -452,6 +452,13 @@ WHOSE_ROW = (
         ),
     ),
     defect(
+        "scalar-mtp-ids-from-the-scheduler",
+        "gave MTP the scheduled id of a row that preprocess served, not the one that it returned",
+        "ROUTE-4 ROUTE-6",
+        ("A.gpu[decode_slice].copy_(req_input_ids)", "A.gpu[decode_slice].copy_(preprocess_input_ids[s:e])"),
+        otherwise=(("A.gpu[decode_slice].copy_(req_input_ids)", "A.gpu[decode_slice].copy_(input_ids[s:e])"),),
+    ),
+    defect(
         "state-by-first-part-of-id",
         "took a request's id up to a dash for the whole of it, and so one request's state for another's",
         "STATE-2 STATE-1 FIELD-5",

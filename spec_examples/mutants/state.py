@@ -6,6 +6,7 @@ from spec_examples.mutants.mutant import Mutant
 from spec_examples.mutants.shared_runner import defect, kept
 
 _STORE = "for req_id_b, update_dict_b in zip(req_ids_b, updates, strict=True):\n    ...\ndecode_batch_items.clear()"
+_ROWS_OF_STEP = "for req_index, req_id in enumerate(self.input_batch.req_ids):\n    ..."
 _OUTPUT_KEY = 'getattr(self.model, "talker_mtp_output_key", ("codes", "audio"))'
 
 STORED: tuple[Mutant, ...] = (
@@ -378,6 +379,18 @@ DECLARED: tuple[Mutant, ...] = (
         ),
         method="_update_states",
         since="0.24.0",
+    ),
+    defect(
+        "state-dropped-on-resume",
+        "dropped the state of a request that is resumed before it generated anything, since its prompt is replayed",
+        "STATE-1",
+        (
+            _ROWS_OF_STEP,
+            "for each in scheduler_output.scheduled_cached_reqs.resumed_req_ids:\n"
+            "    if not self.requests[each].output_token_ids:\n"
+            "        self.model_intermediate_buffer.pop(each, None)\n"
+            f"{_ROWS_OF_STEP}",
+        ),
     ),
     defect(
         "state-of-waiting-kept",

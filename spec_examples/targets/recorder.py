@@ -20,11 +20,13 @@ class Recording:
     """What one step has shown so far; ``clear`` starts the next step.
 
     ``written`` are the paths at which any update of the talker has put something into a request's state: only those
-    are looked up in what comes back. ``raised_in`` is the talker's own hook that raised, if one did.
+    are looked up in what comes back. ``raised_in`` is the talker's own hook that raised, if one did. ``batch`` is the
+    number of rows that MTP is called for, where it may be given more.
     """
 
     def __init__(self) -> None:
         self.written: set[str] = set()
+        self.batch: int | None = None
         self.clear()
 
     def clear(self) -> None:
@@ -248,7 +250,9 @@ def _talker_mtp(hook: Any) -> Any:
             returned, codes = hook(self, input_ids, embeds, hidden, text, **options)
         out = _rows(returned)
         code_rows = [_ids(row) for row in codes] if isinstance(codes, torch.Tensor) else [()] * len(out)
-        rows = zip(*given, out, code_rows, named, states, seeds, strict=True)
+        batch = len(out) if self.recording.batch is None else self.recording.batch
+        padding = [i >= batch for i in range(len(out))]
+        rows = zip(*given, out, code_rows, named, states, seeds, padding, strict=True)
         self.recording.mtp.append(tuple(MtpRow(*row) for row in rows))
         return returned, codes
 

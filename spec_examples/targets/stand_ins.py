@@ -198,24 +198,23 @@ def capture_mtp(runner: Any) -> None:
         def __call__(self, *tensors: Any, **options: Any) -> Any:
             return self.runnable(*tensors, **options)
 
-    in_mtp = False
+    recording = runner.model.recording
     determine, forward = runner._determine_batch_execution_and_padding, type(runner)._talker_mtp_forward
 
     def padded(*numbers: Any, **named: Any) -> Any:
         mode, batch, *rest = determine(*numbers, **named)
-        if in_mtp:
+        if recording.batch is not None:
             most = runner.talker_mtp_input_ids.gpu.shape[0]
             rows = min(most, next(size for size in CAPTURED if size >= batch.num_tokens))
             batch = batch._replace(num_tokens=rows) if hasattr(batch, "_replace") else replace(batch, num_tokens=rows)
         return mode, batch, *rest
 
-    def mtp_forward(*arguments: Any, **named: Any) -> Any:
-        nonlocal in_mtp
-        in_mtp = True
+    def mtp_forward(decode_req_ids: list[str], *arguments: Any, **named: Any) -> Any:
+        outer, recording.batch = recording.batch, len(decode_req_ids)
         try:
-            return forward(runner, *arguments, **named)
+            return forward(runner, decode_req_ids, *arguments, **named)
         finally:
-            in_mtp = False
+            recording.batch = outer
 
     runner.talker_mtp = Captured(runner.talker_mtp)
     runner._determine_batch_execution_and_padding, runner._talker_mtp_forward = padded, mtp_forward
