@@ -38,8 +38,8 @@ class Profile:
     shortest_prompt: int = 1
 
 
-FIXED = Profile(examples=150)
-"""What ``make test`` does."""
+FIXED = Profile(examples=150, seed=2)
+"""What ``make test`` does: with a seed it draws the same, however its own code changes."""
 
 
 class Broken(AssertionError):
