@@ -51,8 +51,8 @@ def decode_rows(reading: Reading) -> Finding:
         for row in step.rows:
             if row.takes_mtp and row.offered and (row.complete or row.mtp):
                 judged += 1
-                violations += [row.violation(problem) for problem in _decode_problems(step, row, seen, swapped)]
-                violations += [row.violation(problem) for problem in _unseeded(row) if seeds]
+                problems = _decode_problems(step, row, seen, swapped, seeds)
+                violations += [row.violation(problem) for problem in problems]
         for request in step.codes_changed:
             codes = step.step.codes[request]
             message = f"step {step.number}: {request} has no row in it, but its stored codes became {codes}"
@@ -70,13 +70,18 @@ def _unowned(step: StepReading) -> Iterator[Violation]:
         yield Violation(step.number, None, message)
 
 
-def _decode_problems(step: StepReading, row: RowReading, seen: dict[Embedding, str], swapped: bool) -> Iterator[str]:
+def _decode_problems(
+    step: StepReading, row: RowReading, seen: dict[Embedding, str], swapped: bool, seeds: bool
+) -> Iterator[str]:
     if not row.mtp:
         yield "a decode row gets its MTP embedding, but MTP was not called for it"
         return
     for call in row.mtp:
         yield from _mixed(step, row, call, seen)
         yield from _others(row, call, swapped)
+        if seeds and call.row.seed != row.row.seed:
+            given = "no seed" if call.row.seed is None else f"the seed {call.row.seed}"
+            yield f"its MTP row was given {given}, but its request has {row.row.seed}"
     origin = next(iter(row.origins), None)
     if origin is None:
         if row.complete:
@@ -99,7 +104,7 @@ def _mixed(step: StepReading, row: RowReading, call: MtpMatch, seen: dict[Embedd
 
 
 def _others(row: RowReading, call: MtpMatch, swapped: bool) -> Iterator[str]:
-    """What a row's MTP row was given beside embeddings that is not the row's: its id, its request, its seed."""
+    """What a row's MTP row was given beside embeddings that is not the row's: its id, its request, its state."""
     own = {found.row.input_ids[0] for found in row.hooks if found.row.input_ids}
     returned = {found.row.returned_ids[0] for found in row.hooks if len(found.row.returned_ids) == 1}
     if returned and call.row.input_id not in returned:
@@ -113,14 +118,6 @@ def _others(row: RowReading, call: MtpMatch, swapped: bool) -> Iterator[str]:
     other = [path for path, value in call.row.state.items() if stored.get(path, value) != value]
     if other:
         yield f"its MTP row was handed {other[0]} {call.row.state[other[0]]}, but its hook stored {stored[other[0]]}"
-    if call.row.seed is not None and call.row.seed != row.row.seed:
-        yield f"its MTP row was given the seed {call.row.seed}, but its request has {row.row.seed}"
-
-
-def _unseeded(row: RowReading) -> Iterator[str]:
-    """Of a run in which the runner hands seeds on: a row whose request has one, and whose MTP row was given none."""
-    if row.row.seed is not None and any(call.row.seed is None for call in row.mtp):
-        yield f"its MTP row was given no seed, but its request has {row.row.seed}"
 
 
 def _wrong_codes(step: StepReading, row: RowReading) -> Iterator[str]:

@@ -347,6 +347,19 @@ FRESHNESS = (
         ),
     ),
     defect(
+        "fields-only-if-unequal",
+        "left a value in place that is equal, whatever its type",
+        "FIELD-1 FIELD-2 FIELD-3 FIELD-4",
+        *(
+            (assignment, f'if req_infos.get("{name}") != {value}:\n    {assignment}')
+            for name, value, assignment in (
+                ("_omni_prompt_len", "prompt_len", _SET_PROMPT_LEN),
+                ("_omni_num_computed_tokens", "num_computed_tokens", _SET_PROGRESS),
+                ("_omni_is_prefill", "is_prefill", _SET_FLAG),
+            )
+        ),
+    ),
+    defect(
         "planted-progress-trusted",
         "believed a progress that the model wrote, if it is further",
         "FIELD-4 FIELD-7",
@@ -501,6 +514,18 @@ LATCHED = (
             f"decoding = {kept('decoding')}\n"
             "is_prefill = num_computed_tokens < prompt_len and req_id not in decoding\n"
             "if not is_prefill:\n    decoding[req_id] = True",
+        ),
+    ),
+    defect(
+        "prompt-len-of-steady-decode",
+        "kept the prompt length of a decode row for as long as the request goes on by one token",
+        "FIELD-1 FIELD-3 FIELD-6",
+        (
+            _PROMPT_LEN,
+            "start = int(self.input_batch.num_computed_tokens_cpu[req_index])\n"
+            f"steady, due = {kept('steady')}.get(req_id, (0, -1))\n"
+            "prompt_len = steady if span_len == 1 and steady <= due == start else len(prompt_token_ids or ())\n"
+            f"{kept('steady')}[req_id] = prompt_len, start + span_len",
         ),
     ),
     defect(
@@ -822,6 +847,26 @@ EXCLUSIONS = (
         "gated MTP on whether the hook offered inputs for it",
         "ROUTE-2 ROUTE-3",
         (_SCALAR_GUARD, 'self.has_talker_mtp and span_len == 1 and "mtp_inputs" in update_dict'),
+    ),
+    defect(
+        "mtp-on-resumed-prompt",
+        "let MTP take the offered inputs of a one-token row where the request had generated tokens before",
+        "ROUTE-2 ROUTE-3",
+        (
+            _SCALAR_GUARD,
+            "self.has_talker_mtp and span_len == 1 and "
+            '(not is_prefill or self.requests[req_id].output_token_ids and "mtp_inputs" in update_dict)',
+        ),
+    ),
+    defect(
+        "batched-hook-on-resumed-prompt",
+        "gave the batched hook a one-token row of any request that had generated tokens before",
+        "HOOK-2 ROUTE-1",
+        (
+            _BATCHED_GUARD,
+            "callable(batch_decode_preprocess) and ... and span_len == 1 and "
+            "(not is_prefill or self.requests[req_id].output_token_ids)",
+        ),
     ),
     defect(
         "mtp-on-one-token-prompt",

@@ -162,6 +162,16 @@ STORED: tuple[Mutant, ...] = (
         method="_store_value",
     ),
     defect(
+        "hidden-states-popped",
+        "took hidden states out of the state where postprocess may not be given them twice",
+        "STATE-1",
+        (
+            '{k: v for k, v in req_infos.items() if k != "hidden_states"}',
+            '(req_infos.pop("hidden_states", None), req_infos)[1]',
+        ),
+        method="_process_additional_information_updates",
+    ),
+    defect(
         "tensors-flattened",
         "stored tensors without their shape",
         "STATE-1",
@@ -347,6 +357,25 @@ DECLARED: tuple[Mutant, ...] = (
         ),
     ),
     defect(
+        "updates-behind-mtp",
+        "stored the updates of preprocess behind those of MTP, where the model does not look at the state between them",
+        "ROUTE-4 ROUTE-6",
+        (
+            "A(req_id, update_dict)",
+            'if getattr(self.model, "talker_mtp_accepts_req_infos", False):\n'
+            "    A(req_id, update_dict)\n"
+            "else:\n"
+            "    copied = {k: dict(v) if isinstance(v, dict) else v for k, v in update_dict.items()}\n"
+            f"    {kept('late')}[req_id] = copied",
+        ),
+        (
+            "if self.has_talker_mtp:\n    self._talker_mtp_forward(A, B, C)",
+            "if self.has_talker_mtp:\n    self._talker_mtp_forward(A, B, C)\n"
+            f"for late_id, late in {kept('late')}.items():\n    self._update_intermediate_buffer(late_id, late)\n"
+            f"{kept('late')}.clear()",
+        ),
+    ),
+    defect(
         "lists-stored-as-they-are",
         "stored what is no tensor as it is, the model's own list too",
         "STATE-1 STATE-2",
@@ -437,6 +466,59 @@ DECLARED: tuple[Mutant, ...] = (
         method="_store_value",
     ),
     defect(
+        "resident-value-written-in-place",
+        "wrote a tensor that stays where it was made over in place, although the model keeps it under another key too",
+        "STATE-1",
+        (
+            "dest[key] = value.detach().clone()",
+            "if torch.is_tensor(dest.get(key)) and (dest[key].shape, dest[key].dtype) == (value.shape, value.dtype):\n"
+            "    dest[key].copy_(value.detach())\n"
+            "else:\n"
+            "    dest[key] = value.detach().clone()",
+        ),
+        method="_store_value",
+    ),
+    defect(
+        "codes-buffer-by-batch-size",
+        "kept one buffer a batch size for codes that stay where they were made, for requests that have no row as well",
+        "ROUTE-4",
+        (
+            "owned_codes = code_predictor_codes[:decode_batch_size].detach().clone()",
+            "made = code_predictor_codes[:decode_batch_size].detach()\n"
+            f"owned_codes = {kept('owned')}.setdefault(decode_batch_size, torch.empty_like(made)).copy_(made)",
+        ),
+        method="_talker_mtp_forward",
+        since="0.30.0",
+    ),
+    defect(
+        "codes-widened",
+        "stored codes as int64, whatever MTP made them",
+        "ROUTE-4",
+        ("code_predictor_codes[idx : idx + 1]", "code_predictor_codes[idx : idx + 1].long()"),
+        method="_talker_mtp_forward",
+    ),
+    defect(
+        "mtp-infos-of-former-requests",
+        "kept the mappings for MTP by the names of its rows, also where a name is another request's by now",
+        "ROUTE-4",
+        (
+            "[self.model_intermediate_buffer.setdefault(req_id, {}) for req_id in decode_req_ids]",
+            f"{kept('infos')}.setdefault(tuple(decode_req_ids), "
+            "[self.model_intermediate_buffer.setdefault(req_id, {}) for req_id in decode_req_ids])",
+        ),
+        method="_talker_mtp_forward",
+        since="0.24.0",
+    ),
+    defect(
+        "generator-by-name-and-seed",
+        "went on with a generator where a later request has both the name and the seed of one that has ended",
+        "ROUTE-4",
+        ("generator = cache.get(req_id)", f"generator = {kept('drawn')}.get((req_id, seed))"),
+        ("cache[req_id] = generator", f"{kept('drawn')}[req_id, seed] = generator"),
+        method="_talker_mtp_forward",
+        since="0.24.0",
+    ),
+    defect(
         "list-not-copied",
         "stored the model's own list, which the model goes on to fill",
         "STATE-1 STATE-2",
@@ -520,6 +602,27 @@ RETURNED: tuple[Mutant, ...] = (
         "ROUTE-8",
         ("if req_input_ids is not ids_b:\n    preprocess_input_ids[start:end].copy_(A)", "pass"),
         since="0.30.0",
+    ),
+    defect(
+        "batched-ids-in-place-not-written",
+        "left the ids that the batched hook changed in place where they are, as if they were not a copy",
+        "ROUTE-8",
+        (
+            "preprocess_input_ids.index_copy_(0, offsets_t, A)",
+            "None if req_input_ids is ids_b else preprocess_input_ids.index_copy_(0, offsets_t, A)",
+        ),
+        otherwise=(
+            (
+                "input_ids.index_copy_(0, offsets_t, A)",
+                "None if req_input_ids is ids_b else input_ids.index_copy_(0, offsets_t, A)",
+            ),
+        ),
+    ),
+    defect(
+        "row-without-update-not-written",
+        "went on to the next row where there was nothing to store, past the embeddings too",
+        "ROUTE-3 ROUTE-5",
+        ("A(req_id, update_dict)", "if not update_dict:\n    continue\nA(req_id, update_dict)"),
     ),
     defect(
         "batched-ids-not-written",

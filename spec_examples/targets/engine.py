@@ -251,7 +251,7 @@ def build_runner(name: str, config: VllmConfig, limits: Limits) -> Any:
     runner.initialize_kv_cache(_kv_cache(limits, groups))
     if limits.async_scheduling and limits.speculative_tokens:
         stand_ins.draft_by_counting(runner, limits.speculative_tokens)
-    if getattr(runner.model, "talker_mtp_graph_safe", False) and hasattr(runner, "_talker_mtp_forward"):
+    if getattr(runner.model, "talker_mtp_graph_safe", False) and hasattr(runner, "talker_mtp"):
         stand_ins.capture_mtp(runner)
     return runner
 

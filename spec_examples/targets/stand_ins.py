@@ -206,7 +206,7 @@ def capture_mtp(runner: Any) -> None:
         if recording.batch is not None:
             most = runner.talker_mtp_input_ids.gpu.shape[0]
             rows = min(most, next(size for size in CAPTURED if size >= batch.num_tokens))
-            batch = batch._replace(num_tokens=rows) if hasattr(batch, "_replace") else replace(batch, num_tokens=rows)
+            batch = replace(batch, num_tokens=rows)
         return mode, batch, *rest
 
     def mtp_forward(decode_req_ids: list[str], *arguments: Any, **named: Any) -> Any:

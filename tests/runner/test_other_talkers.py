@@ -77,6 +77,17 @@ def test_the_padding_may_hold_rows_of_requests_that_have_ended():
     assert violated(trace) == {}
 
 
+def test_a_model_without_mtp_may_declare_that_it_could_be_captured(tmp_path):
+    file = tmp_path / "graph_safe.py"
+    file.write_text(
+        "from spec_examples.talker import ScalarTalkerWithoutMtp\n\n\n"
+        "class GraphSafe(ScalarTalkerWithoutMtp):\n    talker_mtp_graph_safe = True\n"
+    )
+    trace = run(Request(3, 2), talker=f"{file}:GraphSafe")
+    assert not trace.mtp
+    assert {row.embedding for row in rows(trace)} == {"preprocess"}
+
+
 @pytest.mark.clause("ROUTE-8")
 def test_with_prompt_embeddings_enabled_forward_has_the_ids_of_the_hooks():
     usual, enabled = (
