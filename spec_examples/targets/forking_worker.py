@@ -17,7 +17,7 @@ import sys
 import time
 from typing import TextIO
 
-from spec_examples.targets import scratch, worker
+from spec_examples.targets import scratch, starting, worker
 from spec_examples.targets.bounds import Bounds, limit_this_process
 
 USUAL_RUNNER = "ar"
@@ -110,7 +110,7 @@ def main(arguments: list[str] | None = None) -> None:
     copy: list[Copy] = []
     status = 0
     try:
-        worker._prepare(options)
+        starting.prepare(options.expect)
         with contextlib.suppress(Exception):  # whoever asks for that runner is told
             worker._control(USUAL_RUNNER)
         worker._answer(answers, {"imported": True})

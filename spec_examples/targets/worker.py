@@ -10,19 +10,15 @@ from __future__ import annotations
 
 import argparse
 import atexit
-import functools
 import gc
-import importlib
-import importlib.metadata
 import json
 import os
 import sys
 import threading
 import time
-from pathlib import Path
 from typing import Any, TextIO
 
-from spec_examples.targets import scratch
+from spec_examples.targets import scratch, starting
 from spec_examples.targets.bounds import Bounds, limit_this_process
 
 
@@ -42,7 +38,7 @@ def main(arguments: list[str] | None = None) -> None:
     status = 0
     asked = False
     try:
-        _prepare(options)
+        starting.prepare(options.expect)
         if options.control:
             _control(options.runner)
             print("ok", file=answers, flush=True)
@@ -101,28 +97,6 @@ def _answer(answers: TextIO, message: dict[str, Any]) -> None:
     answers.flush()
 
 
-def _prepare(options: argparse.Namespace) -> None:
-    """Import the target and check that it is the one that was asked for."""
-    from spec_examples.targets.errors import TargetUnavailable
-
-    gc.disable()  # until a control has run: what an import makes stays, and is looked through for nothing
-    try:
-        import vllm
-        import vllm_omni
-    except ImportError as error:
-        raise TargetUnavailable(f"vLLM-Omni does not import: {error}") from error
-    where = Path(vllm_omni.__file__).resolve().parent.parent
-    if options.expect and where != Path(options.expect).resolve():
-        raise TargetUnavailable(f"vllm_omni was imported from {where}, not from {options.expect}")
-    _check_pairing(str(getattr(vllm_omni, "__version__", "")), str(getattr(vllm, "__version__", "")))
-    try:
-        importlib.import_module("spec_examples.targets.drive")
-    except ImportError as error:
-        raise TargetUnavailable(f"the runner does not import: {error}") from error
-    # vLLM looks for plugins in every package for each runner that it builds; what is installed stays as it is.
-    importlib.metadata.entry_points = functools.cache(importlib.metadata.entry_points)  # type: ignore[assignment]
-
-
 def _control(runner: str) -> dict[str, Any]:
     """The smallest run that a runner has to finish before anything is judged; what ran it."""
     import msgspec
@@ -139,17 +113,6 @@ def _control(runner: str) -> dict[str, Any]:
     if trace.error:
         raise CannotRun(f"the control (one two-token prefill without MTP) failed: {trace.error}")
     return msgspec.to_builtins(trace.environment)
-
-
-def _check_pairing(vllm_omni: str, vllm: str) -> None:
-    """VLLM pairs by minor version; a checkout that reports none is taken at its word."""
-    from spec_examples.targets.errors import TargetUnavailable
-
-    ours, theirs = vllm_omni.split(".")[:2], vllm.split(".")[:2]
-    if len(ours) == len(theirs) == 2 and all(part.isdigit() for part in ours + theirs) and ours != theirs:
-        raise TargetUnavailable(
-            f"vLLM {vllm} does not pair with vLLM-Omni {vllm_omni}: install vLLM {'.'.join(ours)}.x beside it"
-        )
 
 
 def _serve(questions: TextIO, answers: TextIO) -> None:
