@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 
@@ -180,6 +180,12 @@ class Step:
         return None
 
 
+ErrorAt = Literal["", "runner", "vllm", "scheduler", "harness", "talker"]
+"""Whose code raised: the runner under test, vLLM's own outside of its scheduler, a scheduler, what drives the runner
+here, or the model. ``""`` where nothing raised.
+"""
+
+
 @dataclass(frozen=True)
 class Environment:
     """What ran: versions as the packages report them, and the runner's class.
@@ -203,8 +209,9 @@ class Trace:
 
     ``mtp`` says whether the runner had an MTP hook to call; ``batched`` whether the model offers the batched hook.
     ``scheduler`` holds the limits that the real scheduler reports. ``error`` is one line where the runner or a hook
-    raised in the last step; ``error_in`` then names the talker's own hook that raised, where it was one.
-    ``codes_at`` is the path in a request's state at which the runner keeps MTP's codes for this model.
+    raised in the last step; ``error_in`` then names the talker's own hook that raised, where it was one, and
+    ``error_at`` says whose code raised. ``codes_at`` is the path in a request's state at which the runner keeps MTP's
+    codes for this model.
     """
 
     steps: tuple[Step, ...] = ()
@@ -214,6 +221,7 @@ class Trace:
     environment: Environment = Environment()
     error: str | None = None
     error_in: str = ""
+    error_at: ErrorAt = ""
     codes_at: str = ""
 
     def to_json(self) -> str:

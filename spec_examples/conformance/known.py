@@ -19,8 +19,10 @@ PAGE = "docs/conformance/divergences.md"
 class Divergence:
     """One known divergence: the runners and the releases (both ends included) that fail ``clauses``.
 
-    ``until`` is ``None`` where the newest release does so too; then it is expected of a checkout without a version as
-    well. ``gate`` says whether a check stays green with it; it does not on releases older than the contract.
+    ``producers`` are the classes whose own code makes the phase and diverges, whatever runner it is part of: a subclass
+    that inherits the code diverges like its base. ``until`` is ``None`` if the newest release diverges too; it is then
+    expected of that code in any tree. ``gate`` says whether a check stays green with it; it does not on releases older
+    than the contract.
     """
 
     id: str
@@ -30,9 +32,12 @@ class Divergence:
     since: str
     clauses: tuple[str, ...]
     until: str | None = None
+    producers: tuple[str, ...] = ()
 
-    def covers(self, version: str, runner: str) -> bool:
-        """Whether it speaks of this release and runner."""
+    def covers(self, version: str, runner: str, producer: str = "") -> bool:
+        """Whether it speaks of this release and runner, or of the code that makes the phase there."""
+        if self.until is None and producer in self.producers:
+            return True
         if runner not in self.runners:
             return False
         try:
@@ -59,10 +64,10 @@ def read(content: bytes) -> tuple[Divergence, ...]:
         raise DamagedFile("spec_examples/conformance/divergences.toml", error) from error
 
 
-def known(version: str, runner: str, *, gate: bool = False) -> dict[str, Divergence]:
+def known(version: str, runner: str, producer: str = "", *, gate: bool = False) -> dict[str, Divergence]:
     """The clauses that a release's runner is known to fail, and the divergence that says so.
 
-    ``gate`` asks for those with which a check stays green.
+    ``producer`` is the class whose code makes the phase there. ``gate`` asks for those with which a check stays green.
     """
-    found = [d for d in divergences() if d.covers(version, runner) and (d.gate or not gate)]
+    found = [d for d in divergences() if d.covers(version, runner, producer) and (d.gate or not gate)]
     return {clause: d for d in found for clause in d.clauses}

@@ -11,9 +11,9 @@ from pathlib import Path
 from packaging.version import Version
 
 from spec_examples import proven
-from spec_examples.conformance import by_reading
+from spec_examples.conformance import by_reading, control
 from spec_examples.conformance import record as recorded
-from spec_examples.conformance.known import known
+from spec_examples.conformance.control import NOT_THE_RUNNER, asked_first
 from spec_examples.conformance.record import Record
 from spec_examples.conformance.suite import SUITE
 from spec_examples.conformance.verdicts import judge_target
@@ -22,7 +22,7 @@ from spec_examples.targets import Session, Target, TargetFailed, TargetUnavailab
 from spec_examples.targets.reading import read_release
 from spec_examples.targets.target import WHOLE_V2
 from spec_examples.targets.whole_v2 import interpreter
-from spec_examples.trace import Trace
+from spec_examples.trace import Environment, Trace
 
 MATRIX_RUNNERS = ("ar", "generation", "v2", WHOLE_V2, "npu", "xpu")
 SINCE = {"v2": "0.30.0rc1", WHOLE_V2: "0.30.0rc1", "xpu": "0.14.0"}
@@ -120,21 +120,38 @@ def judge_runner(session: Session, target: Target) -> Record:
 
     A runner that stops costs its own cells only: failed once its control had finished, else not runnable.
     """
-    traces: dict[str, Trace] = {}
     try:
         environment = session.environment(target)
     except TargetUnavailable as error:
         return recorded.unrunnable(target.vllm_omni, target.runner, str(error))
+    return record_of_run(session, target, environment)
+
+
+def record_of_run(session: Session, target: Target, environment: Environment) -> Record:
+    """The record of a target whose control has finished: the whole suite is put to it."""
+    traces: dict[str, Trace] = {}
+    undriven: dict[str, str] = {}
+    stops: dict[str, str] = {}
     for case in SUITE:
         for scenario in case.scenarios:
+            if asked_first(scenario) and (reason := control.undriven(session, target, scenario)):
+                undriven[case.name] = reason
+                continue
             try:
-                traces[scenario.digest] = session.run(scenario, target)
+                trace = session.run(scenario, target)
             except TargetFailed as error:
-                traces[scenario.digest] = Trace(environment=environment, error=str(error))
+                trace = Trace(environment=environment, error=str(error), error_at="runner")
             except TargetUnavailable:
-                pass  # this scenario cannot be put to it: a release without asynchronous scheduling, for example
+                continue  # this scenario cannot be put to it: a release without asynchronous scheduling, for example
+            if trace.error and trace.error_at in NOT_THE_RUNNER:
+                if reason := control.undriven(session, target, scenario):
+                    undriven[case.name] = reason
+                    continue
+                stops[case.name] = trace.error
+            traces[scenario.digest] = trace
     version = target.vllm_omni if target.is_release else environment.vllm_omni
-    return recorded.record_of(version, target.runner, traces)
+    record = recorded.record_of(version, target.runner, traces)
+    return replace(record, undriven=undriven, stops=stops)
 
 
 def renew(version: str, runners: Iterable[Wanted], say: Callable[[str], None]) -> list[Record]:
@@ -192,14 +209,16 @@ def _cost(target: Wanted) -> int:
 
 def unexpected(record: Record) -> list[str]:
     """One line for each failure that is not known, and for each known one that is gone."""
-    expected = known(record.vllm_omni, record.runner)
     lines = []
-    for clause, cell in record.cells.items():
-        where = f"vLLM-Omni {record.vllm_omni}, runner {record.runner}: {clause}"
-        if cell.verdict == "failed" and clause not in expected:
-            lines.append(f"{where} fails, which is not known: {cell.message}")
-        elif clause in expected and cell.verdict == "passed":
-            lines.append(f"{where} passes, so the known divergence {expected[clause].id!r} is gone")
+    for clause, cell in record.violated.items():
+        follows = f" (follows from {cell.follows})" if cell.follows else ""
+        lines.append(f"{record.place}: {clause} fails, which is not known{follows}: {cell.message}")
+    lines += [f"{record.place}: the run stopped in {case!r}: {error}" for case, error in record.stops.items()]
+    if catalogue.release(record.vllm_omni) and record.runner in MATRIX_RUNNERS:
+        lines += [
+            f"{record.place}: {clause} passes, so the known divergence {divergence.id!r} is gone"
+            for clause, divergence in record.gone.items()
+        ]
     return lines
 
 

@@ -20,8 +20,10 @@ from pathlib import Path
 from typing import Any
 
 from spec_examples.conformance import by_reading, suite
+from spec_examples.conformance.known import Divergence, known
 from spec_examples.conformance.verdicts import Cell, form, judge_target
-from spec_examples.contract.clauses import CLAUSES
+from spec_examples.contract.alignment import NOTHING_ARRIVED
+from spec_examples.contract.clauses import CLAUSES, PROMISES
 from spec_examples.scenario import Scenario
 from spec_examples.targets import catalogue
 from spec_examples.targets.reading import Definition, Guard, ReadRunner
@@ -42,7 +44,8 @@ class Record:
 
     ``how`` is ``run`` or ``read``. ``made_with`` holds SHA-256 digests of the packages' requirements and of what made
     the record. ``route_form`` is the form of ROUTE-1 that it shows. ``traces`` are by scenario digest; ``source`` is
-    what was read of each class.
+    what was read of each class. ``undriven`` has the cases that vLLM itself cannot be driven through, with the reason;
+    ``stops`` those in which the run stopped in code that is not the runner's although vLLM's own runner gets through.
     """
 
     vllm_omni: str
@@ -56,6 +59,46 @@ class Record:
     route_form: str = ""
     traces: dict[str, Trace] = field(default_factory=dict, compare=False, repr=False)
     source: tuple[ReadRunner, ...] = ()
+    undriven: dict[str, str] = field(default_factory=dict, compare=False, repr=False)
+    stops: dict[str, str] = field(default_factory=dict, compare=False, repr=False)
+
+    @property
+    def known(self) -> dict[str, Divergence]:
+        """The clauses that the code under test is known to break, and the divergence that says so."""
+        return known(self.vllm_omni, self.runner, self.environment.preprocess_from)
+
+    @property
+    def violated(self) -> dict[str, Cell]:
+        """The clauses that it breaks and is not known to, causes before what follows from them."""
+        found = {c: cell for c, cell in self.cells.items() if cell.verdict == "failed" and c not in self.known}
+        return dict(sorted(found.items(), key=lambda item: bool(item[1].follows)))
+
+    @property
+    def diverging(self) -> dict[str, Divergence]:
+        """The clauses that it breaks as it is known to."""
+        return {c: known for c, known in self.known.items() if self.cells[c].verdict == "failed"}
+
+    @property
+    def gone(self) -> dict[str, Divergence]:
+        """The clauses that it is known to break, and keeps."""
+        return {c: known for c, known in self.known.items() if self.cells[c].verdict == "passed"}
+
+    @property
+    def unexercised(self) -> dict[str, Cell]:
+        """The promises of which nothing was seen here, each cell with the reason."""
+        silent = ("not-applicable", "not-runnable")
+        return {c: cell for c, cell in self.cells.items() if c in PROMISES and cell.verdict in silent}
+
+    @property
+    def predates(self) -> bool:
+        """Whether no phase key ever arrived, and no guard keeps a prefill row from MTP: older than the contract."""
+        none = all(self.cells[c].verdict == "failed" for c in ("FIELD-1", "FIELD-2", "FIELD-3", "ROUTE-3"))
+        return none and NOTHING_ARRIVED in self.cells["FIELD-4"].message
+
+    @property
+    def place(self) -> str:
+        """The target, as a line of a report begins."""
+        return f"vLLM-Omni {self.vllm_omni}, runner {self.runner}"
 
     @property
     def name(self) -> str:

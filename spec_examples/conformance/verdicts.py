@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Literal, get_args
 
+from spec_examples.conformance.control import NOT_THE_RUNNER
+from spec_examples.conformance.folding import LAST, Seen, folded
 from spec_examples.conformance.suite import SUITE, Case
 from spec_examples.contract.clauses import CLAUSES
 from spec_examples.contract.judge import JUDGES, judge, route_form, stopped
@@ -26,12 +28,16 @@ V2_PRODUCER = "OmniModelState"
 
 @dataclass(frozen=True)
 class Cell:
-    """What one target does about one clause. ``evidence`` names the case that shows it, ``message`` is one line."""
+    """What one target does about one clause. ``evidence`` names the case that shows it, ``message`` is one line.
+
+    ``follows`` is the clause whose violations explain all violations of this one.
+    """
 
     clause: str
     verdict: State
     evidence: str = ""
     message: str = ""
+    follows: str = field(default="", compare=False)
 
 
 @dataclass(frozen=True)
@@ -40,6 +46,7 @@ class _Shown:
 
     case: str
     verdict: Verdict
+    error_at: str = ""
     error: str | None = None
 
 
@@ -52,16 +59,21 @@ def judge_target(traces: Mapping[str, Trace], producer: str) -> dict[str, Cell]:
     batched = any(_called_batched(trace) for trace in traces.values())
     shown: dict[str, list[_Shown]] = {clause: [] for clause in (*JUDGES, "ROUTE-6")}
     stops: list[tuple[str, str]] = []
-    for case in SUITE:
+    seen: list[Seen] = []
+    for run, case in enumerate(SUITE):
         found = [(scenario, traces[scenario.digest]) for scenario in case.scenarios if scenario.digest in traces]
         for scenario, trace in found:
             stops += [(case.name, error)] if (error := stopped(trace)) else []
+            seen += [Seen("ROUTE-1", run, len(trace.steps))] if stopped(trace) else []
             for verdict in _verdicts(trace):
                 if verdict.clause == "ROUTE-1" and not batched and _offers_batched(scenario):
                     continue  # no row of the whole suite reached a batched hook: there is none here
-                shown[verdict.clause].append(_Shown(case.name, verdict, trace.error))
+                shown[verdict.clause].append(_Shown(case.name, verdict, trace.error_at, trace.error))
+                seen += [Seen(verdict.clause, run, v.step, v.request) for v in verdict.violations]
         if case.compared and len(found) == 2:
-            shown["ROUTE-6"].append(_Shown(case.name, _compared(found[0][1], found[1][1])))
+            compared = _compared(found[0][1], found[1][1])
+            shown["ROUTE-6"].append(_Shown(case.name, compared))
+            seen += [Seen(LAST, run, v.step, v.request) for v in compared.violations]
     cells = {clause: _cell(clause, found, missing) for clause, found in shown.items()}
     if not batched:
         for clause in BATCHED:
@@ -72,7 +84,8 @@ def judge_target(traces: Mapping[str, Trace], producer: str) -> dict[str, Cell]:
     for each in CLAUSES.values():
         cells.setdefault(each.id, Cell(each.id, "not-applicable", message=f"a {each.kind}: it is run on its page"))
     cells["OWN-1"] = _owner(producer)
-    return {clause: cells[clause] for clause in CLAUSES}
+    follows = folded(seen)
+    return {clause: replace(cells[clause], follows=follows.get(clause, "")) for clause in CLAUSES}
 
 
 def form(traces: Mapping[str, Trace]) -> RouteForm | None:
@@ -128,7 +141,7 @@ def _compared(scalar: Trace, batched: Trace) -> Verdict:
 
 
 def _cell(clause: str, found: list[_Shown], missing: int) -> Cell:
-    """Failed where one case fails, or where nothing but stopped cases speaks of it; passed where one shows it.
+    """Failed if a case fails, or if the runner stopped every case that speaks of it; passed if a case shows it.
 
     Else it does not apply, unless the case that would have shown it may be one of the ``missing``.
     """
@@ -139,7 +152,8 @@ def _cell(clause: str, found: list[_Shown], missing: int) -> Cell:
                 return Cell(clause, state, one.case, one.verdict.message if state == "failed" else "")
     for one in found:
         if one.error:
-            return Cell(clause, "failed", one.case, f"the runner stopped before anything showed it: {one.error}")
+            said = f"the run stopped before anything showed it: {one.error}"
+            return Cell(clause, "not-runnable" if one.error_at in NOT_THE_RUNNER else "failed", one.case, said)
     if missing:
         return Cell(clause, "not-runnable", message=f"{missing} scenarios of the suite could not be put to this runner")
     message = found[0].verdict.message if found else "no case of the suite speaks of it here"

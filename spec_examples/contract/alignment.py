@@ -9,12 +9,15 @@ from spec_examples.contract.matching import HookMatch
 from spec_examples.contract.reading import RowReading
 from spec_examples.trace import NUM_COMPUTED, PHASE_KEYS, PROMPT_LEN, ScheduledRow, Value
 
+NOTHING_ARRIVED = "none of them arrived"
+"""How a judge says that a row came without any phase key."""
+
 
 def absent(found: HookMatch) -> str | None:
     """Which of the fields did not arrive, as a clause of a sentence, or ``None``."""
     missing = [key for key in PHASE_KEYS if key not in found.row.fields]
     if len(missing) == len(PHASE_KEYS):
-        return "none of them arrived"
+        return NOTHING_ARRIVED
     return f"{', '.join(missing)} did not arrive" if missing else None
 
 

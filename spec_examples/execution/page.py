@@ -6,7 +6,7 @@ import ast
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
-from spec_examples.conformance.known import known
+from spec_examples.conformance.known import Divergence, known
 from spec_examples.contract.judge import excluded, judge, stopped, took_mtp
 from spec_examples.contract.pair import judge_pair
 from spec_examples.contract.verdict import Verdict
@@ -17,7 +17,7 @@ from spec_examples.execution.result import Disagreement, Result, Shown, State, U
 from spec_examples.execution.show import show_step
 from spec_examples.markdown import Example, Page
 from spec_examples.running import SETTINGS_LANGUAGES, Context, Made, RunnerRaised, running, scalar_twin
-from spec_examples.scenario import InvalidScenario, Row
+from spec_examples.scenario import InvalidScenario, Row, Scenario
 from spec_examples.targets import Session, Target, TargetFailed, TargetUnavailable
 from spec_examples.trace import Trace
 
@@ -92,7 +92,10 @@ class PageExecution:
         start = len(self.context.made)
         result = self._attempt(example, execute)
         self._made[example.id] = self.context.made[start:]
-        return replace(result, shown=_shown(self._own(start))) if result.outcome in ("failed", "diverges") else result
+        if result.outcome not in ("failed", "diverges", "error"):
+            return result
+        own = self._own(start)
+        return replace(result, shown=_shown(own), stops=(*result.stops, *_stops(own)))
 
     def _attempt(self, example: Example, execute: Callable[[], None]) -> Result:
         start = len(self.context.made)
@@ -122,7 +125,9 @@ class PageExecution:
         except (RunnerRaised, TargetFailed) as found:
             violated, detail = self._violated(self._own(start))
             clauses = self._named(example, violated, start)
-            return self._as_result(example, self._failure(violated), str(found), clauses, detail)
+            stopped = self._as_result(example, self._failure(violated), str(found), clauses, detail)
+            ended = not any(made.trace.error for made in self.context.made[start:])
+            return replace(stopped, stops=(None,)) if ended else stopped
         return self._as_result(example, "passed", "")
 
     def _ends_with_prompt(self, example: Example, start: int) -> bool:
@@ -177,13 +182,16 @@ class PageExecution:
 
         Where a release breaks promises, a run may also stop for it, which says no more.
         """
-        expected = known(self._version(), self.context.target.runner)
+        expected = self._known()
         violated, detail = self._violated([m for m in made if not (expected and m.trace.error)])
         return tuple(clause for clause in violated if clause not in expected), detail
 
-    def _version(self) -> str:
+    def _known(self, *, gate: bool = False) -> dict[str, Divergence]:
+        """The clauses that the code of the target is known to break."""
         target = self.context.target
-        return target.vllm_omni if target.is_release else self.context.session.environment(target).vllm_omni
+        environment = self.context.session.environment(target)
+        version = target.vllm_omni if target.is_release else environment.vllm_omni
+        return known(version, target.runner, environment.preprocess_from, gate=gate)
 
     def _own(self, start: int) -> list[Made]:
         """What an example ran on the target of the check itself; other targets are named, to be shown as they are."""
@@ -196,7 +204,7 @@ class PageExecution:
         """A failure is a known divergence where the target is known to break every clause that it breaks here."""
         if not violated:
             return "failed"
-        expected = known(self._version(), self.context.target.runner, gate=True)
+        expected = self._known(gate=True)
         return "diverges" if set(violated) <= expected.keys() else "failed"
 
     @staticmethod
@@ -281,6 +289,11 @@ def _shown(made: list[Made]) -> tuple[Shown, ...]:
             forced = tuple(Row(row.prompt_len, row.computed, row.span, row.request) for row in rows)
             found.setdefault(clause, Shown(clause, one.scenario, forced, request))
     return tuple(found.values())
+
+
+def _stops(made: list[Made]) -> tuple[Scenario, ...]:
+    """The scenarios of runs that stopped in vLLM's code, a scheduler's or the harness's."""
+    return tuple(one.scenario for one in made if one.trace.error_at in ("vllm", "scheduler", "harness"))
 
 
 def defined_talkers(source: str) -> list[str]:

@@ -90,6 +90,8 @@ class Result:
     column: int | None = None
     shown: tuple[Shown, ...] = ()
     rewrite: Rewrite | None = None
+    stops: tuple[Scenario | None, ...] = ()
+    """Runs that stopped in code that is not the runner's: their scenarios, ``None`` if the process ended."""
     text: str = ""
     """Of the example, as written."""
 

@@ -25,13 +25,32 @@ from spec_examples.talker import HIDDEN, MTP_SEED, STUBS, token_id
 from spec_examples.targets import engine
 from spec_examples.targets.engine import CannotRun, accepted
 from spec_examples.targets.recorder import recorded
-from spec_examples.trace import IS_PREFILL, NUM_COMPUTED, PROMPT_LEN, Environment, ScheduledRow, Step, Trace, Value
+from spec_examples.trace import (
+    IS_PREFILL,
+    NUM_COMPUTED,
+    PROMPT_LEN,
+    Environment,
+    ErrorAt,
+    ScheduledRow,
+    Step,
+    Trace,
+    Value,
+)
 
 MAX_STEPS = 16 * MAX_LEN
 """A schedule that is longer than this has stopped making progress."""
 
 DECODE_BATCH_HOOKS = ("preprocess_decode_batch", "preprocess_decode_batch_mrv2")
 """The batched decode hook, and Model Runner V2's own name for it."""
+
+TALKER_ON_A_PAGE = "talker_on_a_page"
+"""Name of the module that a talker given as text is executed as."""
+
+HARNESS = "spec_examples.targets."
+"""Modules of this package that drive a runner; its others are talkers."""
+
+RUNNER_MODULES = ("spec_examples.targets.model_runner_v2", "spec_examples.targets.whole_v2.")
+"""Modules of this package that call a part of a runner as that runner would."""
 
 CODES_KEYS = (("codes", "audio"), "code_predictor_codes")
 """Where a runner keeps MTP's codes for a model that names no place."""
@@ -77,32 +96,33 @@ def run(scenario: Scenario, runner_name: str) -> Trace:
         except Exception as refused:
             raise CannotRun(f"the runner could not be constructed: {_one_line(refused)}") from refused
         steps: list[Step] = []
-        error: str | None = None
+        raised: Exception | None = None
         finished: tuple[str, ...] = ()
         drive: Drive = _scheduled_steps if scenario.requests else _forced_steps
         try:
             for number, asked in enumerate(drive(scenario, runner, scheduler)):
                 planted = _plant(scenario, runner, number)
-                step, result, error = _execute(runner, asked, planted)
+                step, result, raised = _execute(runner, asked, planted)
                 finished = (*finished, *step.finished)
                 if step.rows:
                     steps.append(replace(step, finished=finished))
                     finished = ()
-                if error:
+                if raised:
                     break
                 asked.finish(result)
         except CannotRun:
             raise
-        except Exception as raised:  # the scheduler, on what the runner gave it
-            error = _one_line(raised)
+        except Exception as by_scheduler:  # on what the runner gave it
+            raised = by_scheduler
     return Trace(
         steps=tuple(steps),
         mtp=bool(getattr(runner, "has_talker_mtp", False)),
         batched=any(callable(getattr(runner.model, hook, None)) for hook in DECODE_BATCH_HOOKS),
         scheduler=_scheduler_limits(scheduler),
         environment=environment(type(runner)),
-        error=error,
-        error_in=runner.model.recording.raised_in if error else "",
+        error=_one_line(raised) if raised else None,
+        error_in=runner.model.recording.raised_in if raised else "",
+        error_at=_raised_at(raised, type(runner)) if raised else "",
         codes_at=_path(_codes_keys(runner.model)[0]),
     )
 
@@ -170,7 +190,7 @@ def _find_talker(talker: str | Source) -> type:
 
 
 def _from_source(source: Source) -> type:
-    namespace: dict[str, Any] = {"__name__": "talker_on_a_page"}
+    namespace: dict[str, Any] = {"__name__": TALKER_ON_A_PAGE}
     linecache.cache[source.label] = (len(source.text), None, source.text.splitlines(keepends=True), source.label)
     try:
         exec(compile(source.text, source.label, "exec"), namespace)
@@ -192,14 +212,15 @@ def _plant(scenario: Scenario, runner: Any, number: int) -> dict[str, dict[str, 
     return planted
 
 
-def _execute(runner: Any, asked: Asked, planted: dict[str, dict[str, Value]]) -> tuple[Step, Any, str | None]:
+def _execute(runner: Any, asked: Asked, planted: dict[str, dict[str, Value]]) -> tuple[Step, Any, Exception | None]:
     """One ``execute_model`` with its sampling: the step as it was seen, the runner's output, and what it raised.
 
     The output of an asynchronous step is waited for here; the scheduler still gets it one step later.
     """
     rows, recording = asked.rows, runner.model.recording
     recording.clear()
-    result, error = None, None
+    result: Any = None
+    error: Exception | None = None
     try:
         result = runner.execute_model(asked.output)
         if result is None:
@@ -207,7 +228,7 @@ def _execute(runner: Any, asked: Asked, planted: dict[str, dict[str, Value]]) ->
         if hasattr(result, "get_output"):
             result = result.get_output()
     except Exception as raised:
-        error = _one_line(raised)
+        error = raised
     ordered, start = [], 0
     batch = [r for r in runner.input_batch.req_ids if r in rows]
     for request in batch or list(rows):
@@ -322,8 +343,14 @@ def _more_to_come(scenario: Scenario, number: int) -> bool:
 
 
 def _show(scheduler: Any, runner: Any, output: SchedulerOutput, result: Any) -> None:
-    """Let the scheduler see the runner's output of a step, and the drafts for the next one."""
+    """Let the scheduler see the runner's output of a step, and the drafts for the next one.
+
+    As vLLM's engine does (``EngineCore.post_step`` in 0.18.0 to 0.32.0): in asynchronous steps the scheduler is never
+    given drafts; the runner fills them in.
+    """
     scheduler.update_from_output(output, result)
+    if scheduler.scheduler_config.async_scheduling:
+        return
     if not getattr(scheduler, "num_spec_tokens", 0) or not hasattr(runner, "take_draft_token_ids"):
         return
     drafts = runner.take_draft_token_ids()
@@ -487,6 +514,32 @@ def _scheduler_limits(scheduler: Any) -> dict[str, bool | int]:
     names = ("enable_chunked_prefill", "max_num_batched_tokens", "max_num_seqs", "long_prefill_token_threshold")
     found = {name: getattr(config, name, None) for name in names}
     return {name: value for name, value in found.items() if isinstance(value, (bool, int))}
+
+
+def _raised_at(error: BaseException, runner: type) -> ErrorAt:
+    """Whose code raised: that of the innermost frame that is none of a library's."""
+    found: ErrorAt = "runner"
+    owners = {cls.__module__.partition(".")[0] for cls in runner.__mro__} - {"builtins", "abc", "vllm", "spec_examples"}
+    traceback = error.__traceback__
+    while traceback is not None:
+        module = str(traceback.tb_frame.f_globals.get("__name__", ""))
+        found = _owner(module, owners) or found
+        traceback = traceback.tb_next
+    return found
+
+
+def _owner(module: str, runners: set[str]) -> ErrorAt | None:
+    """Whose code a module is; ``None`` for a library's. ``runners`` are the packages of the runner's classes."""
+    package = module.partition(".")[0]
+    if module.startswith(("vllm.v1.core.", "vllm_omni.core.sched.")):
+        return "scheduler"
+    if package == "spec_examples" and module.startswith(HARNESS):
+        return "runner" if module.startswith(RUNNER_MODULES) else "harness"
+    if package == "spec_examples" or module == TALKER_ON_A_PAGE:
+        return "talker"
+    if package == "vllm":
+        return "vllm"
+    return "runner" if package in runners or package == "vllm_omni" else None
 
 
 def _one_line(error: BaseException) -> str:

@@ -51,16 +51,24 @@ from spec_examples.scenario import MAX_LEN, Limits
 from spec_examples.talker import HIDDEN, VOCAB
 from spec_examples.targets import scratch, stand_ins
 
+PLAIN = "vllm"
+"""vLLM's own runner under vLLM's own scheduler: it calls no hook, and shows whether a schedule can be driven here."""
+
 RUNNERS = {
     "ar": ("vllm_omni.worker.gpu_ar_model_runner", "GPUARModelRunner"),
     "generation": ("vllm_omni.worker.gpu_generation_model_runner", "GPUGenerationModelRunner"),
     "v2": ("spec_examples.targets.model_runner_v2", "PreprocessStep"),
+    PLAIN: ("vllm.v1.worker.gpu_model_runner", "GPUModelRunner"),
 }
 SCHEDULERS = {
+    PLAIN: ("vllm.v1.core.sched.scheduler", "Scheduler"),
     "ar": ("vllm_omni.core.sched.omni_ar_scheduler", "OmniARScheduler"),
     "generation": ("vllm_omni.core.sched.omni_generation_scheduler", "OmniGenerationScheduler"),
 }
-ASYNC_SCHEDULERS = {"OmniARScheduler": "OmniARAsyncScheduler"}
+ASYNC_SCHEDULERS = {
+    "OmniARScheduler": ("vllm_omni.core.sched.omni_ar_scheduler", "OmniARAsyncScheduler"),
+    "Scheduler": ("vllm.v1.core.sched.async_scheduler", "AsyncScheduler"),
+}
 
 
 stand_ins.register()
@@ -100,6 +108,8 @@ def runner_class(name: str) -> type:
         raise CannotRun(f"runner {name}: {error}") from error
     if not isinstance(found, type):
         raise CannotRun(f"runner {name}: {cls} in {module} is no class")
+    if found is GPUModelRunner:
+        return type("PlainRunner", (CPUModelRunner,), {"label": found.__name__, "model_intermediate_buffer": {}})
     if issubclass(found, CPUModelRunner) or not issubclass(found, GPUModelRunner):
         return found
     return type(f"Cpu{found.__name__}", (found, CPUModelRunner), {"__module__": found.__module__})
@@ -111,9 +121,9 @@ def scheduler_class(runner: str, *, asynchronous: bool = False) -> type:
     Raises ``CannotRun`` where it has no asynchronous one.
     """
     generation = runner == "generation" or issubclass(runner_class(runner), runner_class("generation").__mro__[1])
-    module, cls = SCHEDULERS["generation" if generation else "ar"]
+    module, cls = SCHEDULERS[runner if runner == PLAIN else "generation" if generation else "ar"]
     if asynchronous:
-        cls = ASYNC_SCHEDULERS.get(cls, "")
+        module, cls = ASYNC_SCHEDULERS.get(cls, (module, ""))
         if runner == "v2" or not hasattr(importlib.import_module(module), cls):
             raise CannotRun(f"runner {runner} has no asynchronous scheduler here that it could run under")
     return getattr(importlib.import_module(module), cls)

@@ -20,7 +20,7 @@ from spec_examples.targets import catalogue, install, kept
 from spec_examples.targets.bounds import Bounds, from_environment
 from spec_examples.targets.client import SMALL_PROGRAM, ForkingWorker, Program, Worker
 from spec_examples.targets.errors import TargetFailed, TargetUnavailable
-from spec_examples.targets.target import INSTALLED, WHOLE_V2, Target
+from spec_examples.targets.target import INSTALLED, PLAIN, WHOLE_V2, Target
 from spec_examples.targets.whole_v2 import interpreter
 from spec_examples.trace import Environment, Trace
 
@@ -74,6 +74,7 @@ class Session:
         self._workers: dict[Target, Worker] = {}
         self._failed: dict[Target, TargetUnavailable] = {}
         self._gone: dict[Target, TargetUnavailable] = {}
+        self._plain: dict[tuple[Target, str], Trace] = {}
         self._together: set[Target] = set()
         self._used: set[Target] = set()
 
@@ -155,6 +156,22 @@ class Session:
         if file:
             _write(file, trace)
         return trace
+
+    def run_plain(self, scenario: Scenario, target: Target) -> Trace:
+        """The trace of ``scenario`` on vLLM's own runner, in the process of ``target``.
+
+        Raises ``TargetUnavailable`` and ``TargetFailed`` as ``run`` does.
+        """
+        key = _process_of(target), scenario.digest
+        if key not in self._plain:
+            worker = self._worker(target)
+            try:
+                self._plain[key] = worker.run(scenario, PLAIN)
+            except TargetFailed:
+                if not (isinstance(worker, ForkingWorker) and worker.alive):
+                    self._workers.pop(_process_of(target)).close()
+                raise
+        return self._plain[key]
 
     def _recorded(self, scenario: Scenario, target: Target, file: Path | None) -> Trace | None:
         """The trace that is taken instead of a run: what the package carries, or what is kept."""

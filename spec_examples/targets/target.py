@@ -16,6 +16,9 @@ WHOLE_V2 = "v2-whole"
 
 WHOLE_V2_CLASS = "spec_examples.targets.whole_v2.runner:WholeRunner"
 
+PLAIN = "vllm"
+"""vLLM's own runner beside a target, which shows whether a schedule can be driven there at all."""
+
 RUNNERS = ("ar", "generation", "v2", WHOLE_V2)
 """Runners with a name; any other is given as ``package.module:Class``."""
 

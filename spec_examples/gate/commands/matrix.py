@@ -10,7 +10,6 @@ from typing import TextIO
 from rich.console import Console
 
 from spec_examples.conformance import record as recorded
-from spec_examples.conformance.known import known
 from spec_examples.conformance.matrix import (
     MATRIX_RUNNERS,
     SINCE,
@@ -231,7 +230,7 @@ TITLES = ("vLLM-Omni", "runner", "how")
 
 def _mark(record: Record, clause: str) -> str:
     cell = record.cells[clause]
-    if cell.verdict == "failed" and clause not in known(record.vllm_omni, record.runner):
+    if cell.verdict == "failed" and clause not in record.known:
         return NEW_FAILURE
     return MARKS[cell.verdict]
 
@@ -245,7 +244,8 @@ def _as_json(records: list[Record]) -> str:
             "clause": cell.clause,
             "verdict": cell.verdict,
             "how": record.how,
-            "known": cell.clause in known(record.vllm_omni, record.runner) and cell.verdict == "failed",
+            "known": cell.clause in record.diverging,
+            "follows": cell.follows,
             "evidence": cell.evidence,
             "message": cell.message,
             "route_form": record.route_form,

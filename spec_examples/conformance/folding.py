@@ -1,0 +1,78 @@
+"""Tell a fault from what follows from it, so that a report names one clause for one fault.
+
+A clause is folded under another if every violation of it has a violation of that other one beside or before it in the
+same run. The verdict stays: what crossed the boundary did violate the clause.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+FIELDS = ("FIELD-1", "FIELD-2", "FIELD-3")
+ROUTES = ("ROUTE-1", "ROUTE-2", "ROUTE-3", "ROUTE-4", "ROUTE-5")
+LATER = ("STATE-1", "STATE-2", "ROUTE-4", "ROUTE-6", "ROUTE-8")
+"""Clauses about what a step leaves behind: an earlier fault of the same run may be all that they show."""
+
+AT_THE_ROW: dict[str, tuple[str, ...]] = {
+    **dict.fromkeys(("FIELD-4", "FIELD-5", "FIELD-6", "FIELD-7"), (*FIELDS, "HOOK-2", *ROUTES)),
+    "FIELD-1": ("FIELD-3", "HOOK-2", *ROUTES),
+    "FIELD-2": ("FIELD-3", "HOOK-2", *ROUTES),
+    "FIELD-3": ("HOOK-2", *ROUTES),
+    "ROUTE-1": ("HOOK-2",),
+}
+"""For each clause those that a violation of it makes another violation of, in the same row."""
+
+LAST = "ROUTE-6"
+"""It compares two runs: any other violation in either of them explains why they differ."""
+
+
+@dataclass(frozen=True)
+class Seen:
+    """One violation: the run, counted over the suite, its step from 1, and the request at fault if there is one."""
+
+    clause: str
+    run: int
+    step: int
+    request: str | None = None
+
+
+def folded(seen: Iterable[Seen]) -> dict[str, str]:
+    """For each clause whose violations all follow from others, the clause that they follow from."""
+    by_run: dict[int, list[Seen]] = defaultdict(list)
+    by_clause: dict[str, list[Seen]] = defaultdict(list)
+    for each in seen:
+        by_run[each.run].append(each)
+        by_clause[each.clause].append(each)
+    found: dict[str, str] = {}
+    for clause, violations in by_clause.items():
+        causes = [_cause(each, by_run[each.run]) for each in violations]
+        if all(causes):
+            found[clause] = _most(causes)
+    return found
+
+
+def _cause(effect: Seen, beside: Iterable[Seen]) -> str:
+    """The clause whose violation explains this one; empty if none does."""
+    for cause in beside:
+        if cause.clause != effect.clause and _explains(cause, effect):
+            return cause.clause
+    return ""
+
+
+def _explains(cause: Seen, effect: Seen) -> bool:
+    if effect.clause == LAST:
+        return True
+    if cause.clause == LAST:
+        return False
+    same_row = cause.step == effect.step and (effect.request is None or cause.request == effect.request)
+    if same_row and effect.clause in AT_THE_ROW.get(cause.clause, ()):
+        return True
+    return cause.step < effect.step and effect.clause in LATER and cause.clause not in LATER
+
+
+def _most(causes: Iterable[str]) -> str:
+    """The cause that explains most, the first of equal ones."""
+    ((clause, _),) = Counter(causes).most_common(1)
+    return clause
