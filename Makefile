@@ -18,8 +18,8 @@ help: ## list these targets
 environment: ## set up .venv and nothing more (PYTHON=python3.12 chooses the interpreter)
 	@$(PYTHON) setup/environment.py
 
-check: environment ## execute every page against the installed vLLM-Omni runner
-	$(BIN)/phase-contract check
+check: environment ## judge the installed vLLM-Omni runner by the clauses, and execute every page against it
+	$(BIN)/phase-contract check --drift=error
 
 test: environment ## every test, pages included; the site is tested in Chromium, which root gets with apt
 	@$(PYTHON) tests/browser/chromium.py
@@ -62,7 +62,7 @@ lint: environment ## ruff and mypy
 
 ci: lint test site e2e ## all that has to be green; old releases are run, not recalled
 	$(BIN)/phase-contract matrix --live
-	$(BIN)/phase-contract check --live --within 60
+	$(BIN)/phase-contract check --drift=error --live --within 60
 
 dist: environment ## build wheel and source distribution into dist/, and check both in new environments
 	$(BIN)/python setup/dist.py

@@ -210,14 +210,14 @@ def _cost(target: Wanted) -> int:
 def unexpected(record: Record) -> list[str]:
     """One line for each failure that is not known, and for each known one that is gone."""
     lines = []
-    for clause, cell in record.violated.items():
+    for clause, cell in record.violated(gate=False).items():
         follows = f" (follows from {cell.follows})" if cell.follows else ""
         lines.append(f"{record.place}: {clause} fails, which is not known{follows}: {cell.message}")
     lines += [f"{record.place}: the run stopped in {case!r}: {error}" for case, error in record.stops.items()]
     if catalogue.release(record.vllm_omni) and record.runner in MATRIX_RUNNERS:
         lines += [
             f"{record.place}: {clause} passes, so the known divergence {divergence.id!r} is gone"
-            for clause, divergence in record.gone.items()
+            for clause, divergence in record.gone(gate=False).items()
         ]
     return lines
 

@@ -62,26 +62,26 @@ class Record:
     undriven: dict[str, str] = field(default_factory=dict, compare=False, repr=False)
     stops: dict[str, str] = field(default_factory=dict, compare=False, repr=False)
 
-    @property
-    def known(self) -> dict[str, Divergence]:
-        """The clauses that the code under test is known to break, and the divergence that says so."""
-        return known(self.vllm_omni, self.runner, self.environment.preprocess_from)
+    def known(self, *, gate: bool = False) -> dict[str, Divergence]:
+        """The clauses that the code under test is known to break, and the divergence that says so.
 
-    @property
-    def violated(self) -> dict[str, Cell]:
+        ``gate`` asks for those with which a check stays green.
+        """
+        return known(self.vllm_omni, self.runner, self.environment.preprocess_from, gate=gate)
+
+    def violated(self, *, gate: bool = True) -> dict[str, Cell]:
         """The clauses that it breaks and is not known to, causes before what follows from them."""
-        found = {c: cell for c, cell in self.cells.items() if cell.verdict == "failed" and c not in self.known}
+        expected = self.known(gate=gate)
+        found = {c: cell for c, cell in self.cells.items() if cell.verdict == "failed" and c not in expected}
         return dict(sorted(found.items(), key=lambda item: bool(item[1].follows)))
 
-    @property
-    def diverging(self) -> dict[str, Divergence]:
+    def diverging(self, *, gate: bool = True) -> dict[str, Divergence]:
         """The clauses that it breaks as it is known to."""
-        return {c: known for c, known in self.known.items() if self.cells[c].verdict == "failed"}
+        return {c: known for c, known in self.known(gate=gate).items() if self.cells[c].verdict == "failed"}
 
-    @property
-    def gone(self) -> dict[str, Divergence]:
+    def gone(self, *, gate: bool = True) -> dict[str, Divergence]:
         """The clauses that it is known to break, and keeps."""
-        return {c: known for c, known in self.known.items() if self.cells[c].verdict == "passed"}
+        return {c: known for c, known in self.known(gate=gate).items() if self.cells[c].verdict == "passed"}
 
     @property
     def unexercised(self) -> dict[str, Cell]:
@@ -93,7 +93,7 @@ class Record:
     def predates(self) -> bool:
         """Whether no phase key ever arrived, and no guard keeps a prefill row from MTP: older than the contract."""
         none = all(self.cells[c].verdict == "failed" for c in ("FIELD-1", "FIELD-2", "FIELD-3", "ROUTE-3"))
-        return none and NOTHING_ARRIVED in self.cells["FIELD-4"].message
+        return none and (self.how == "read" or NOTHING_ARRIVED in self.cells["FIELD-4"].message)
 
     @property
     def place(self) -> str:

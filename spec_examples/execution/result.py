@@ -7,7 +7,8 @@ from typing import Literal
 
 from spec_examples.scenario import Row, Scenario
 
-State = Literal["passed", "failed", "diverges", "exempt", "error"]
+State = Literal["passed", "failed", "drifted", "diverges", "exempt", "error"]
+"""``drifted``: the page says something else than this runner does, and no clause is violated."""
 
 
 @dataclass(frozen=True)

@@ -6,13 +6,15 @@ import os
 import re
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from spec_examples import pages
 from spec_examples.conformance.checked import recorded_results
+from spec_examples.conformance.control import undriven
 from spec_examples.conformance.known import PAGE, known
+from spec_examples.conformance.record import Record
 from spec_examples.contract.clauses import CLAUSES, MODEL_CLAUSES
 from spec_examples.execution.page import PageExecution
 from spec_examples.execution.result import Result, State
@@ -26,7 +28,7 @@ from spec_examples.mutants.checked import recorded_catches
 from spec_examples.targets import Session, Target
 from spec_examples.trace import Environment
 
-STATES = ("passed", "failed", "diverges", "exempt", "error")
+STATES = ("passed", "failed", "drifted", "diverges", "exempt", "error")
 KINDS = ("block", "row", "admonition", "recorded")
 
 
@@ -51,20 +53,23 @@ class PageReport:
     def worst(self) -> str:
         """The state that decides about the page."""
         states = {result.outcome for result in self.results}
-        return next((s for s in ("failed", "error", "diverges") if s in states), "passed")
+        return next((s for s in ("failed", "error", "drifted", "diverges") if s in states), "passed")
 
 
 @dataclass
 class CheckReport:
-    """A whole check: what ran, and page by page what came of it."""
+    """A whole check: what ran, what the suite shows of each clause if it was asked, and what came of each page."""
 
     target: Target
     environment: Environment
+    record: Record | None = None
     pages: list[PageReport] = field(default_factory=list)
     left_out: dict[str, str] = field(default_factory=dict)
     """Pages that were not executed, and why."""
     broken: tuple[Broken, ...] = ()
     """The promises that the runner was seen to break, known divergences aside."""
+    drift: str = "error"
+    """What a page is that says something else than a conforming runner does: an ``error``, or a matter to ``report``."""
 
     @property
     def results(self) -> list[Result]:
@@ -85,9 +90,16 @@ class CheckReport:
 
     @property
     def exit_code(self) -> int:
-        """0: agreed. 1: page and runner disagree. 2: something could not be asked. 1 outranks 2."""
+        """0: kept, and agreed. 1: violated, or page and runner disagree. 2: could not be asked. 1 outranks 2."""
+        if self.record and (self.record.violated() or self.record.stops):
+            return 1
         states = {result.outcome for result in self.results}
         return 1 if "failed" in states else 2 if "error" in states else 0
+
+
+def contract_pages() -> list[Path]:
+    """The pages that a runner of any origin is held against: those of the contract itself."""
+    return find_pages([str(pages.folder() / "contract")])
 
 
 def find_pages(paths: Iterable[str]) -> list[Path]:
@@ -153,29 +165,46 @@ def check(
     *,
     complete: bool = False,
     lines: Mapping[Path, set[int]] | None = None,
+    record: Record | None = None,
+    judged: Sequence[Broken] = (),
+    drift: str = "error",
     began: Callable[[Path], None] = lambda _: None,
     ended: Callable[[PageReport], None] = lambda _: None,
 ) -> CheckReport:
     """Execute every example of ``paths`` on ``target``.
 
     ``complete`` says that these are all pages, so that every clause has to stand on one of them. ``lines`` are those of
-    the pages of which not all is asked. ``began`` and ``ended`` are told of each page. Raises ``TargetUnavailable``
-    where the target cannot be asked at all.
+    the pages of which not all is asked. ``record`` is what the suite showed before, ``judged`` what it found violated.
+    With ``drift="report"`` a page that disagrees although no clause is violated does not count. ``began`` and ``ended``
+    are told of each page. Raises ``TargetUnavailable`` if the target cannot be asked at all.
     """
     session.start([target])
     paths = list(paths)
     out = left_out(paths)
     read_pages = list(_read_all((path for path in paths if path not in out), complete))
-    report = CheckReport(target, session.environment(target), left_out={_shown(p): why for p, why in out.items()})
+    report = CheckReport(
+        target, session.environment(target), record, left_out={_shown(p): why for p, why in out.items()}, drift=drift
+    )
     for path, page, wrong in read_pages:
         began(path)
         done = _check_page(path, page, wrong, session, target, (lines or {}).get(path))
+        if drift == "report":
+            done.results = [drifted(result, session, target) for result in done.results]
         report.pages.append(done)
         ended(done)
     if complete:
         report.pages[-1].results += _gone(report)
-    report.broken = broken_clauses(report.results, session, target)
+    report.broken = broken_clauses(report.results, session, target, judged)
     return report
+
+
+def drifted(result: Result, session: Session, target: Target) -> Result:
+    """The result, as drift if the page disagrees and none of its runs violates a clause or is stopped by the runner."""
+    if result.outcome not in ("failed", "error") or result.shown:
+        return result
+    if any(stop is None or not undriven(session, target, stop) for stop in result.stops):
+        return result
+    return replace(result, outcome="drifted")
 
 
 def check_again(path: Path, session: Session, target: Target) -> PageReport:
@@ -226,7 +255,8 @@ def _recorded(page: Page) -> list[Result]:
 
 def _gone(report: CheckReport) -> list[Result]:
     """A known divergence that no example shows any more is red too: its page has to be changed."""
-    expected = known(report.environment.vllm_omni, report.target.runner, gate=True)
+    environment = report.environment
+    expected = known(environment.vllm_omni, report.target.runner, environment.preprocess_from, gate=True)
     seen = {clause for result in report.results if result.outcome == "diverges" for clause in result.clauses}
     return [
         _wrong_at(

@@ -3,8 +3,16 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
+from collections.abc import Sequence
+from datetime import date
 from typing import Any
 
+from spec_examples.conformance.known import PAGE
+from spec_examples.conformance.record import Record
+from spec_examples.conformance.verdicts import Cell
+from spec_examples.contract.clauses import PROMISES
+from spec_examples.execution.result import Result
 from spec_examples.exercised import in_json, in_words
 from spec_examples.gate.broken import Broken
 from spec_examples.gate.check import CheckReport, PageReport
@@ -12,7 +20,16 @@ from spec_examples.gate.watching import Rechecked
 from spec_examples.outcome import Outcome
 from spec_examples.trace import Environment
 
-MARKS = {"passed": "ok", "failed": "FAILED", "error": "ERROR", "diverges": "diverges", "exempt": "exempt"}
+MARKS = {
+    "passed": "ok",
+    "failed": "FAILED",
+    "error": "ERROR",
+    "drifted": "drifted",
+    "diverges": "diverges",
+    "exempt": "exempt",
+}
+PREDATES = "no phase fields, no guard: this tree predates vLLM-Omni 0.22.0 (pull request 3662), which brought both"
+DRIFTED = "drifted: the page says something else than this runner does, and no clause is violated"
 
 
 def page_line(page: PageReport) -> str:
@@ -25,19 +42,90 @@ def page_line(page: PageReport) -> str:
 
 
 def check_text(report: CheckReport) -> str:
-    """Failures first by place, then what they say of each promise, then the counts."""
-    lines = []
+    """The clauses first, then the pages."""
+    clauses = clauses_text(report.record, report.broken) if report.record else ""
+    return clauses + pages_text(report)
+
+
+def _how(record: Record) -> str:
+    """How the verdicts came about, if the suite was not run just now."""
+    if record.how == "read":
+        return " (read, not run)"
+    today = date.today().isoformat()
+    return "" if record.recorded == today else f" (recorded {record.recorded}; --live runs it anew)"
+
+
+def clauses_text(record: Record, broken: Sequence[Broken]) -> str:
+    """What the suite shows of each clause: the counts, a line per fault, and the run that shows each."""
+    judged = [each for each in broken if each.case or not each.examples]
+    lines = [f"{_where(record.environment)}: {_counts(record)}{_how(record)}"]
+    lines += [PREDATES] if record.predates else []
+    lines += [_fault(each) for each in judged]
+    lines += [f"stopped in {case!r}, outside of the runner's code: {error}" for case, error in record.stops.items()]
+    diverging = record.diverging()
+    for divergence in dict.fromkeys(diverging.values()):
+        clauses = " ".join(clause for clause, known in diverging.items() if known == divergence)
+        lines.append(f"known, and not red: {divergence.title} ({clauses}); {PAGE}#{divergence.id}")
+    lines += [f"{clause} is kept: the known divergence {d.id!r} is gone here" for clause, d in record.gone().items()]
+    for each in judged if not record.predates else ():
+        lines += [] if each.follows else _shown(each)
+    return "\n".join(lines) + "\n"
+
+
+def _counts(record: Record) -> str:
+    verdicts = Counter(cell.verdict for clause, cell in record.cells.items() if clause in PROMISES)
+    counts = [f"{verdicts['passed']} promises kept", f"{len(record.violated())} violated"]
+    counts += [f"{len(record.diverging())} diverging as known"] if record.diverging() else []
+    counts += [f"{len(record.unexercised)} not exercised"] if record.unexercised else []
+    return ", ".join(counts)
+
+
+def _fault(each: Broken) -> str:
+    follows = f" (follows from {each.follows})" if each.follows else ""
+    return f"VIOLATED {each.clause}: {each.name}{follows}"
+
+
+def _shown(each: Broken) -> list[str]:
+    """The run that shows a fault, what a model suffers from it, and where the clause stands."""
+    lines = [f"{each.clause}, in the case {each.case!r}: {each.message}"]
+    lines += [each.detail] if each.detail else []
+    lines += [f"    then       {each.suffers}"]
+    lines += [f"    run again  {each.smallest}"] if each.smallest else []
+    return [*lines, f"    stated in  {each.anchor}"]
+
+
+def unexercised_lines(record: Record) -> list[str]:
+    """The promises of which this runner showed nothing, with the reason."""
+    undriven = [f"not run: {case!r}: {reason}" for case, reason in record.undriven.items()]
+    return [f"not exercised: {clause}: {cell.message}" for clause, cell in record.unexercised.items()] + undriven
+
+
+def pages_text(report: CheckReport) -> str:
+    """Failures first by place, then what they say of each promise, then the counts and what was not exercised."""
+    lines, same = [], 0
     for result in report.results:
-        if result.outcome in ("failed", "error", "diverges"):
+        if result.outcome == "failed" and _is_told(result, report):
+            same += 1
+        elif result.outcome in ("failed", "error", "diverges"):
             lines.append(str(result))
+    lines += [f"{same} examples of pages show the same clauses violated"] if same else []
+    drifted = [result for result in report.results if result.outcome == "drifted"]
+    lines += [f"{result.path}:{result.line}: drifted: {result.message}" for result in drifted]
+    lines += [DRIFTED] if drifted else []
     for result in report.results:
         if result.outcome == "exempt":
             lines.append(f"{result.path}:{result.line}: exempt from execution: {result.message}")
     lines += [f"{path}: left out: {why}" for path, why in report.left_out.items()]
     for each in report.broken:
-        lines += _broken_text(each)
-    lines += [in_words(report.exercised), counts_line(report)]
-    return "\n".join(lines) + "\n"
+        lines += _broken_text(each) if each.examples and not each.case else []
+    lines += unexercised_lines(report.record) if report.record else []
+    lines += [in_words(report.exercised), counts_line(report)] if report.pages else []
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _is_told(result: Result, report: CheckReport) -> bool:
+    """Whether a page shows no more than what the suite has shown."""
+    return report.record is not None and set(result.clauses) <= report.record.violated().keys()
 
 
 def _broken_text(each: Broken) -> list[str]:
@@ -55,16 +143,19 @@ def rechecked(again: Rechecked) -> str:
 
 
 def counts_line(report: CheckReport) -> str:
-    """The last line of a check."""
+    """The counts of a check's pages."""
     total = report.summary()
     run = f"{total['blocks']} blocks, {total['rows']} rows, {total['admonitions']} admonitions"
     states = ", ".join(
         f"{total[state]} {state}"
-        for state in ("passed", "failed", "diverges", "exempt", "error")
+        for state in ("passed", "failed", "drifted", "diverges", "exempt", "error")
         if total[state] or state in ("passed", "failed")
     )
-    where = f"vLLM-Omni {report.environment.vllm_omni}, vLLM {report.environment.vllm}, {report.environment.runner}"
-    return f"{run}: {states} ({where})"
+    return f"{run}: {states} ({_where(report.environment)})"
+
+
+def _where(environment: Environment) -> str:
+    return f"vLLM-Omni {environment.vllm_omni}, vLLM {environment.vllm}, {environment.runner}"
 
 
 def check_json(report: CheckReport) -> str:
@@ -86,9 +177,18 @@ def check_json(report: CheckReport) -> str:
                 for r in report.results
             ],
             "summary": report.summary(),
+            "clauses": [_clause_json(report.record, cell) for cell in report.record.cells.values()]
+            if report.record
+            else [],
+            "stops": report.record.stops if report.record else {},
+            "undriven": report.record.undriven if report.record else {},
+            "predates": bool(report.record and report.record.predates),
             "broken": [
                 {
                     "clause": each.clause,
+                    "case": each.case,
+                    "message": each.message,
+                    "follows": each.follows,
                     "name": each.name,
                     "anchor": each.anchor,
                     "suffers": each.suffers,
@@ -101,6 +201,18 @@ def check_json(report: CheckReport) -> str:
             "exercised": in_json(report.exercised),
         }
     )
+
+
+def _clause_json(record: Record, cell: Cell) -> dict[str, Any]:
+    return {
+        "clause": cell.clause,
+        "verdict": cell.verdict,
+        "how": record.how,
+        "known": cell.clause in record.diverging(),
+        "evidence": cell.evidence,
+        "message": cell.message,
+        "follows": cell.follows,
+    }
 
 
 def target_json(environment: Environment) -> dict[str, str]:

@@ -69,7 +69,8 @@ def verify() -> int:
     before = digest()
     with tempfile.TemporaryDirectory() as folder:
         report = Path(folder) / "report.json"
-        command = [sys.executable, "-m", "spec_examples.gate.cli", "check", "--format", "json", "--output", str(report)]
+        command = [sys.executable, "-m", "spec_examples.gate.cli", "check"]
+        command += ["--drift=error", "--format", "json", "--output", str(report)]
         done = subprocess.run(command)
         if done.returncode:
             sys.stderr.write("the site shows no marks: phase-contract check says what is wrong\n")

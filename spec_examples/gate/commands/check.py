@@ -6,13 +6,16 @@ import argparse
 import math
 from collections.abc import Callable
 from contextlib import ExitStack, suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TextIO
 
 from rich.console import Console
 
+from spec_examples.conformance.record import Record
 from spec_examples.gate import report
-from spec_examples.gate.check import PageReport, check, find_examples
+from spec_examples.gate.broken import Broken, violated_clauses
+from spec_examples.gate.check import CheckReport, PageReport, check, contract_pages, find_examples, find_pages
 from spec_examples.gate.commands.common import (
     NOT_ASKED,
     Commands,
@@ -24,9 +27,11 @@ from spec_examples.gate.commands.common import (
     session_for,
 )
 from spec_examples.gate.formats import FORMATS
+from spec_examples.gate.judging import judge_clauses
 from spec_examples.gate.watching import WarmSession, changes, recheck
 from spec_examples.running import Context
-from spec_examples.targets import Target, resolve
+from spec_examples.targets import Session, Target, resolve
+from spec_examples.targets.target import RUNNERS
 
 
 def add(commands: Commands, default: Target) -> None:
@@ -34,16 +39,33 @@ def add(commands: Commands, default: Target) -> None:
     parser = add_command(
         commands,
         "check",
-        "execute pages against a runner",
+        "judge a runner by the clauses, and execute pages against it",
         "  phase-contract check\n"
+        "  phase-contract check --vllm-omni ../vllm-omni\n"
+        "  phase-contract check --clauses --runner my_plugin.runner:MyModelRunner\n"
+        "  phase-contract check --drift=error\n"
         "  phase-contract check docs/contract/routing.md --vllm-omni 0.20.0\n"
         "  phase-contract check docs/contract/fields.md:120\n"
         "  phase-contract check --watch docs/contract\n"
         "  phase-contract check --vllm-omni ../vllm-omni --format json --output report.json\n"
         "  phase-contract check --vllm-omni . --format github --also sarif=contract.sarif --also junit=contract.xml",
     )
-    parser.add_argument("paths", nargs="*", metavar="PATH", help="pages, PAGE:LINE, or folders (default: all of docs/)")
+    parser.add_argument(
+        "paths",
+        nargs="*",
+        metavar="PATH",
+        help="pages, PAGE:LINE, or folders: these are executed, and nothing else (default: judge the runner by the "
+        "clauses, then execute the pages of the contract)",
+    )
     add_target_options(parser, default)
+    parser.add_argument("--clauses", action="store_true", help="judge the runner by the clauses, and execute no page")
+    parser.add_argument(
+        "--drift",
+        choices=("report", "error"),
+        help="what it is that a page says something else than a runner does that violates no clause: reported (the "
+        "default), or an error (the default for a PATH). Without a PATH, error executes the guides and the reference "
+        "on the installed runner as well: the pages have to follow it",
+    )
     add_output_options(parser, FORMATS)
     parser.add_argument(
         "--also",
@@ -89,30 +111,81 @@ def _minutes(text: str) -> float:
 def _check(options: argparse.Namespace, out: TextIO, context: Context | None) -> int:
     if options.watch:
         return _watch(options, out)
-    pages, lines = find_examples(options.paths)
-    target = resolve(options.vllm_omni, options.runner)
-    progress = Console(stderr=True)
     if options.within and not options.live:
         raise Stop(NOT_ASKED, "--within says what counts as run, and needs --live")
+    if options.clauses and options.paths:
+        raise Stop(NOT_ASKED, "--clauses executes no page: leave the PATH out")
+    target = resolve(options.vllm_omni, options.runner)
+    plan = _plan(options, target)
+    progress = Console(stderr=True)
     with ExitStack() as opened:
         stream = opened.enter_context(output(options.output, out))
         files = [(name, opened.enter_context(output(file, out))) for name, file in options.also]
         lent = session_for(context, options.live, progress, within_s=60 * options.within, forking=True)
         session = opened.enter_context(lent)
         text = options.format == "text"
+
+        def say(said: str) -> None:
+            if text:
+                stream.write(said)
+                stream.flush()
+
         with progress.status(f"importing {target}") as status:
-            done = check(
-                pages,
-                session,
-                target,
-                complete=not options.paths,
-                lines=lines,
-                began=lambda path: status.update(f"executing {path}"),
-                ended=lambda page: print(report.page_line(page), file=stream, flush=True) if text else None,
-            )
-        for name, file in [(options.format, stream), *files]:
+            done = _carry_out(plan, session, target, status.update, say)
+        stream.write(report.pages_text(done) if text else FORMATS[options.format](done))
+        for name, file in files:
             file.write(FORMATS[name](done))
     return done.exit_code
+
+
+@dataclass(frozen=True)
+class _Plan:
+    """What a check is asked to do: judge the clauses, execute ``pages``, or both."""
+
+    judged: bool
+    pages: tuple[Path, ...]
+    lines: dict[Path, set[int]]
+    complete: bool
+    drift: str
+
+
+def _plan(options: argparse.Namespace, target: Target) -> _Plan:
+    """A PATH asks about pages, no PATH about the runner; ``--drift=error`` asks whether all pages follow it."""
+    if options.paths:
+        pages, lines = find_examples(options.paths)
+        return _Plan(False, tuple(pages), lines, False, options.drift or "error")
+    drift = options.drift or "report"
+    if options.clauses:
+        return _Plan(True, (), {}, False, drift)
+    keeps_pages = drift == "error" and target.is_installed and target.runner in RUNNERS
+    pages = find_pages([]) if keeps_pages else contract_pages()
+    return _Plan(True, tuple(pages), {}, keeps_pages, drift)
+
+
+def _carry_out(
+    plan: _Plan, session: Session, target: Target, status: Callable[[str], None], say: Callable[[str], None]
+) -> CheckReport:
+    """Judge the clauses, then execute the pages; a runner that is older than the contract has none to agree with."""
+    record: Record | None = None
+    judged: tuple[Broken, ...] = ()
+    if plan.judged:
+        record = judge_clauses(session, target)
+        judged = violated_clauses(record, session, target)
+        say(report.clauses_text(record, judged))
+        if not plan.pages or record.predates or record.how == "read":
+            return CheckReport(target, record.environment, record, broken=judged, drift=plan.drift)
+    return check(
+        plan.pages,
+        session,
+        target,
+        complete=plan.complete,
+        lines=plan.lines,
+        record=record,
+        judged=judged,
+        drift=plan.drift,
+        began=lambda path: status(f"executing {path}"),
+        ended=lambda page: say(f"{report.page_line(page)}\n"),
+    )
 
 
 def _watch(options: argparse.Namespace, out: TextIO) -> int:

@@ -13,14 +13,21 @@ from spec_examples.gate.check import CheckReport
 from spec_examples.gate.places import Place, is_in_workspace, producer
 from spec_examples.gate.report import counts_line
 
-LEVELS = {"failed": "error", "error": "error", "diverges": "notice"}
+LEVELS = {"failed": "error", "error": "error", "drifted": "notice", "diverges": "notice"}
 
 
 def render(report: CheckReport) -> str:
     """Broken promises first, since a job shows a few annotations only; then each example on its line."""
     lines = [_broken(each, producer(report.target, report.environment, each.clause)) for each in report.broken]
+    lines += _stops(report)
     lines += _examples(report)
     return "\n".join([*lines, counts_line(report)]) + "\n"
+
+
+def _stops(report: CheckReport) -> Iterator[str]:
+    """Runs that stopped outside of the runner's code, although vLLM's own runner gets through the same schedule."""
+    for case, error in report.record.stops.items() if report.record else ():
+        yield command("error", f"{case}: {error}", title="a run of the suite stopped")
 
 
 def command(level: str, message: str, **properties: str | int) -> str:
@@ -30,15 +37,16 @@ def command(level: str, message: str, **properties: str | int) -> str:
 
 
 def _broken(each: Broken, place: Place | None) -> str:
-    first = each.examples[0]
-    lines = [f"{each.name} ({each.anchor}). Then {each.suffers}.", f"{first.id}: {first.message}"]
+    said = f"{each.case}: {each.message}" if each.case else each.message
+    lines = [f"{each.name} ({each.anchor}). Then {each.suffers}.", said]
+    lines += [f"This follows from {each.follows}."] if each.follows else []
     lines += [f"The smallest run: {each.smallest}"] if each.smallest else []
-    lines += [first.detail] if first.detail else []
+    lines += [each.detail] if each.detail else []
     where: dict[str, str | int] = {}
     if place is not None:
         where = {"file": place.path, "line": place.line}
-    elif is_in_workspace(first.path):
-        where = {"file": first.path, "line": first.line}
+    elif each.examples and is_in_workspace(each.examples[0].path):
+        where = {"file": each.examples[0].path, "line": each.examples[0].line}
     return command("error", "\n".join(lines), **where, title=f"{each.clause} is broken")
 
 
@@ -48,6 +56,8 @@ def _examples(report: CheckReport) -> Iterator[str]:
     for result in report.results:
         level = LEVELS.get(result.outcome)
         in_workspace = is_in_workspace(result.path)
+        if result.outcome == "drifted" and not in_workspace:
+            continue  # a page of this package, which the change does not touch
         if level and (in_workspace or result.id not in told):
             yield _example(result, level, in_workspace)
 
@@ -57,7 +67,12 @@ def _example(result: Result, level: str, in_workspace: bool) -> str:
     if in_workspace and result.column:
         where["col"] = result.column
     said = result.message if in_workspace else f"{result.path}:{result.line}: {result.message}"
-    title = {"failed": "page and runner disagree", "error": "could not be asked", "diverges": "known divergence"}
+    title = {
+        "failed": "page and runner disagree",
+        "error": "could not be asked",
+        "drifted": "this page has drifted",
+        "diverges": "known divergence",
+    }
     clauses = f"{' '.join(result.clauses)}: " if result.clauses and result.outcome != "error" else ""
     message = "\n".join(filter(None, (said, result.detail)))
     return command(level, message, **where, title=f"{clauses}{title[result.outcome]}")

@@ -34,7 +34,7 @@ MOST_RELATED = 20
 def render(report: CheckReport) -> str:
     """One run of one tool."""
     place = producer(report.target, report.environment)
-    results = [_broken(each, place, report) for each in report.broken] if place else []
+    results = [_broken(each, place, report) for each in report.broken if place or not each.examples]
     results += _examples(report, all_of_them=place is None)
     run = {
         "tool": {"driver": _driver()},
@@ -78,12 +78,13 @@ def rule_of(clause: Clause) -> dict[str, Any]:
     return rule
 
 
-def _broken(each: Broken, place: Place, report: CheckReport) -> dict[str, Any]:
-    first, place = each.examples[0], producer(report.target, report.environment, each.clause) or place
-    text = f"{each.clause}, {each.name}, is broken: {each.suffers}. {first.message} ({each.anchor})"
+def _broken(each: Broken, place: Place | None, report: CheckReport) -> dict[str, Any]:
+    """One result at the runner's place, or at the clause's page if the runner's source is not part of the change."""
+    place = producer(report.target, report.environment, each.clause) or place or Place(CLAUSES[each.clause].page, 1)
+    text = f"{each.clause}, {each.name}, is violated: {each.suffers}. {each.message} ({each.anchor})"
     related = [{"id": n, **_location(r.path, r.line)} for n, r in enumerate(each.examples[:MOST_RELATED], start=1)]
     return {
-        **_result(each.clause, text, _location(place.path, place.line), first.detail),
+        **_result(each.clause, text, _location(place.path, place.line), each.detail),
         "relatedLocations": related,
         "partialFingerprints": {FINGERPRINT: _digest(each.clause, place.path)},
         "properties": {"smallest": each.smallest},
