@@ -30,12 +30,16 @@ LAST = "ROUTE-6"
 
 @dataclass(frozen=True)
 class Seen:
-    """One violation: the run, counted over the suite, its step from 1, and the request at fault if there is one."""
+    """One violation: the run, counted over the suite, its step from 1, and the request at fault if there is one.
+
+    ``absent`` says that something did not arrive, which explains nothing else: a runner has no fields or no guard.
+    """
 
     clause: str
     run: int
     step: int
     request: str | None = None
+    absent: bool = False
 
 
 def folded(seen: Iterable[Seen]) -> dict[str, str]:
@@ -64,7 +68,7 @@ def _cause(effect: Seen, beside: Iterable[Seen]) -> str:
 def _explains(cause: Seen, effect: Seen) -> bool:
     if effect.clause == LAST:
         return True
-    if cause.clause == LAST:
+    if cause.clause == LAST or cause.absent:
         return False
     same_row = cause.step == effect.step and (effect.request is None or cause.request == effect.request)
     if same_row and effect.clause in AT_THE_ROW.get(cause.clause, ()):

@@ -9,11 +9,12 @@ from typing import Literal, get_args
 from spec_examples.conformance.control import NOT_THE_RUNNER
 from spec_examples.conformance.folding import LAST, Seen, folded
 from spec_examples.conformance.suite import SUITE, Case
+from spec_examples.contract.alignment import ABSENT, NOTHING_ARRIVED
 from spec_examples.contract.clauses import CLAUSES
 from spec_examples.contract.judge import JUDGES, judge, route_form, stopped
 from spec_examples.contract.pair import judge_pair
 from spec_examples.contract.routing import RouteForm
-from spec_examples.contract.verdict import Verdict
+from spec_examples.contract.verdict import Verdict, Violation
 from spec_examples.scenario import Scenario
 from spec_examples.trace import Trace
 
@@ -69,11 +70,11 @@ def judge_target(traces: Mapping[str, Trace], producer: str) -> dict[str, Cell]:
                 if verdict.clause == "ROUTE-1" and not batched and _offers_batched(scenario):
                     continue  # no row of the whole suite reached a batched hook: there is none here
                 shown[verdict.clause].append(_Shown(case.name, verdict, trace.error_at, trace.error))
-                seen += [Seen(verdict.clause, run, v.step, v.request) for v in verdict.violations]
+                seen += [_seen(verdict.clause, run, violation) for violation in verdict.violations]
         if case.compared and len(found) == 2:
             compared = _compared(found[0][1], found[1][1])
             shown["ROUTE-6"].append(_Shown(case.name, compared))
-            seen += [Seen(LAST, run, v.step, v.request) for v in compared.violations]
+            seen += [_seen(LAST, run, violation) for violation in compared.violations]
     cells = {clause: _cell(clause, found, missing) for clause, found in shown.items()}
     if not batched:
         for clause in BATCHED:
@@ -86,6 +87,11 @@ def judge_target(traces: Mapping[str, Trace], producer: str) -> dict[str, Cell]:
     cells["OWN-1"] = _owner(producer)
     follows = folded(seen)
     return {clause: replace(cells[clause], follows=follows.get(clause, "")) for clause in CLAUSES}
+
+
+def _seen(clause: str, run: int, violation: Violation) -> Seen:
+    absent = violation.message.endswith((ABSENT, NOTHING_ARRIVED))
+    return Seen(clause, run, violation.step, violation.request, absent)
 
 
 def form(traces: Mapping[str, Trace]) -> RouteForm | None:

@@ -12,13 +12,16 @@ from spec_examples.trace import NUM_COMPUTED, PHASE_KEYS, PROMPT_LEN, ScheduledR
 NOTHING_ARRIVED = "none of them arrived"
 """How a judge says that a row came without any phase key."""
 
+ABSENT = "did not arrive"
+"""How a judge says that a row came without a phase key."""
+
 
 def absent(found: HookMatch) -> str | None:
     """Which of the fields did not arrive, as a clause of a sentence, or ``None``."""
     missing = [key for key in PHASE_KEYS if key not in found.row.fields]
     if len(missing) == len(PHASE_KEYS):
         return NOTHING_ARRIVED
-    return f"{', '.join(missing)} did not arrive" if missing else None
+    return f"{', '.join(missing)} {ABSENT}" if missing else None
 
 
 def differs(arrived: Value | None, truth: bool | int) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from spec_examples.contract import rows
-from spec_examples.contract.alignment import absent, differs, misaligned, owner_of, taken_for
+from spec_examples.contract.alignment import ABSENT, absent, differs, misaligned, owner_of, taken_for
 from spec_examples.contract.matching import HookMatch
 from spec_examples.contract.reading import Reading, RowReading, StepReading
 from spec_examples.contract.verdict import Finding, Violation
@@ -118,7 +118,7 @@ def _problem(
 ) -> str | None:
     """What is wrong with one value, or ``None``."""
     if arrived is None:
-        return "it did not arrive"
+        return f"it {ABSENT}"
     if arrived.type != kind.__name__:
         return f"a {arrived.type} arrived ({arrived.value!r}), not exactly {kind.__name__}"
     if arrived.value == truth:

@@ -73,7 +73,7 @@ def stopped(trace: Trace) -> str | None:
     ``None`` too where the code of vLLM, of a scheduler, of the harness or of the talker raised, and where the runner
     asked a row for MTP inputs that owes none, or whose flag was wrong: that row breaks ROUTE-2, or FIELD-3.
     """
-    if trace.error is None or trace.error_in or trace.error_at != "runner":
+    if trace.error is None or trace.error_in or trace.error_at not in ("", "runner"):
         return None
     told = [(row, found.row.fields.get(IS_PREFILL)) for row in read(trace).rows if row.asked for found in row.hooks]
     explained = any(not row.takes_mtp or differs(flag, False) for row, flag in told)

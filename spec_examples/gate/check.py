@@ -69,7 +69,7 @@ class CheckReport:
     broken: tuple[Broken, ...] = ()
     """The promises that the runner was seen to break, known divergences aside."""
     drift: str = "error"
-    """What a page is that says something else than a conforming runner does: an ``error``, or a matter to ``report``."""
+    """How drift counts: as an ``error``, or as a line of the ``report``."""
 
     @property
     def results(self) -> list[Result]:

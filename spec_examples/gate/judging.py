@@ -1,4 +1,4 @@
-"""Judge a runner by the clauses, as ``check`` and ``matrix`` do: by what is recorded of a release, else by the suite."""
+"""Judge a runner by the clauses: by what is recorded of a published release, else by running the suite."""
 
 from __future__ import annotations
 

@@ -96,8 +96,11 @@ def _shown(each: Broken) -> list[str]:
 
 def unexercised_lines(record: Record) -> list[str]:
     """The promises of which this runner showed nothing, with the reason."""
-    undriven = [f"not run: {case!r}: {reason}" for case, reason in record.undriven.items()]
-    return [f"not exercised: {clause}: {cell.message}" for clause, cell in record.unexercised.items()] + undriven
+    by_reason: dict[str, list[str]] = {}
+    for clause, cell in record.unexercised.items():
+        by_reason.setdefault(cell.message, []).append(clause)
+    silent = [f"not exercised: {' '.join(clauses)}: {reason}" for reason, clauses in by_reason.items()]
+    return silent + [f"not run: {case!r}: {reason}" for case, reason in record.undriven.items()]
 
 
 def pages_text(report: CheckReport) -> str:
