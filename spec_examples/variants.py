@@ -242,7 +242,10 @@ class FollowingScalarTalker(ScalarTalker):
 
     def postprocess(self, hidden_states: torch.Tensor, *_: Any, **info: Any) -> dict[str, Any]:
         """The rows ``[n, HIDDEN]`` of one request: the last of them, and how many there were up to now."""
-        return {"hidden_states": {"last": hidden_states[-1].clone()}, "heard": info.get("heard", 0) + len(hidden_states)}
+        return {
+            "hidden_states": {"last": hidden_states[-1].clone()},
+            "heard": info.get("heard", 0) + len(hidden_states),
+        }
 
 
 class FollowingBatchedTalker(FollowingScalarTalker, BatchedTalker):
