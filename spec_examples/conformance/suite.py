@@ -17,6 +17,12 @@ RENAMING = (f"{VARIANTS}:RenamingScalarTalker", f"{VARIANTS}:RenamingBatchedTalk
 CAREFUL = (f"{VARIANTS}:CarefulScalarTalker", f"{VARIANTS}:CarefulBatchedTalker")
 DECLARING = (f"{VARIANTS}:DeclaringScalarTalker", f"{VARIANTS}:DeclaringBatchedTalker")
 CAPTURED = (f"{VARIANTS}:CapturedScalarTalker", f"{VARIANTS}:CapturedBatchedTalker")
+WITHOUT_MTP_RENAMING = (f"{VARIANTS}:RenamingScalarTalkerWithoutMtp", f"{VARIANTS}:RenamingBatchedTalkerWithoutMtp")
+SPARING = (f"{VARIANTS}:SparingScalarTalker", f"{VARIANTS}:SparingBatchedTalker")
+EQUAL = (f"{VARIANTS}:EqualScalarTalker", f"{VARIANTS}:EqualBatchedTalker")
+KEEPING = (f"{VARIANTS}:KeepingScalarTalker", f"{VARIANTS}:KeepingBatchedTalker")
+DRAWING = (f"{VARIANTS}:DrawingScalarTalker", f"{VARIANTS}:DrawingBatchedTalker")
+FOLLOWING = (f"{VARIANTS}:FollowingScalarTalker", f"{VARIANTS}:FollowingBatchedTalker")
 REPEATING = (f"{VARIANTS}:RepeatingScalarTalker", f"{VARIANTS}:RepeatingBatchedTalker")
 
 DESIGN_CASES = ((5, 0, 4), (5, 4, 1), (5, 5, 1), (5, 6, 1), (1, 0, 1), (5, 5, 2))
@@ -150,6 +156,50 @@ SCHEDULED = (
         talkers=CAPTURED,
     ),
     _both("token ids that the model changes", Request(5), Request(1), limits=Limits(budget=4), talkers=RENAMING),
+    _both(
+        "ids that come back after an end and after a wait",
+        Request(5, 8, "ends"),
+        Request(5, 8, "waits", aborts=6),
+        Request(2, 3, "waits", arrives=8),
+        Request(2, 3, "ends", arrives=12),
+        limits=Limits(budget=8, blocks=6),
+    ),
+    _both(
+        "resumed where a cached block ends",
+        Request(5, 12),
+        Request(5, 12),
+        limits=Limits(budget=8, blocks=6, prefix_caching=True),
+    ),
+    _both(
+        "a prompt that grows by one token",
+        Request(2, 3, "grows", grows=(Growth(1, at=4, max_tokens=2),)),
+        Request(1, 9, "beside"),
+        limits=Limits(budget=4, long_prefill_threshold=1),
+    ),
+    _both(
+        "equal values of other types under the keys",
+        Request(5, 4),
+        Request(1, 5),
+        limits=Limits(budget=4),
+        talkers=EQUAL,
+    ),
+    _both("hidden states that the model keeps", Request(5), Request(2), limits=Limits(budget=4), talkers=FOLLOWING),
+    _both(
+        "seeds that are equal, zero and none",
+        Request(5, 10, "7-one", seed=7),
+        Request(1, 4, "0-zero", seed=0),
+        Request(2, 4, "none"),
+        Request(5, 10, "7-other", seed=7),
+        limits=Limits(budget=8, blocks=7),
+        talkers=DRAWING,
+    ),
+    _both(
+        "an id and a seed that come back",
+        Request(3, 9, "7-again", aborts=4, seed=7),
+        Request(2, 4, "7-again", arrives=4, seed=7),
+        limits=Limits(budget=8),
+        talkers=DRAWING,
+    ),
 )
 """Requests under the target's own scheduler."""
 
@@ -167,6 +217,13 @@ NO_MTP = (
         [Row(9, 0, 4, "chunk"), Row(5, 5, 1, "one"), Row(3, 3, 1, "two")],
         [Row(9, 4, 4, "chunk"), Row(5, 6, 1, "one"), Row(3, 4, 1, "two")],
         talkers=WITHOUT_MTP,
+    ),
+    _both(
+        "token ids changed without MTP",
+        Request(5),
+        Request(1, 4),
+        limits=Limits(budget=4),
+        talkers=WITHOUT_MTP_RENAMING,
     ),
 )
 """What a model without ``talker_mtp`` gets: the form of ROUTE-1 is seen here."""
@@ -190,6 +247,35 @@ FORCED = (
         [Row(5, 5, 1, "pauses"), Row(1, 1, 1, "goes on")],
         [Row(1, 2, 1, "goes on")],
         [Row(5, 6, 1, "pauses"), Row(1, 3, 1, "goes on")],
+    ),
+    _forced(
+        "tensors changed in place, and nothing stored",
+        [Row(9, 0, 4, "a"), Row(9, 0, 3, "b"), Row(5, 5, 1, "c")],
+        [Row(9, 4, 4, "a"), Row(9, 3, 3, "b"), Row(5, 6, 1, "c")],
+        [Row(9, 8, 1, "a"), Row(5, 7, 2, "c"), Row(9, 6, 3, "b")],
+        [Row(9, 9, 1, "a"), Row(9, 9, 2, "b"), Row(5, 9, 1, "c")],
+        talkers=SPARING,
+    ),
+    _forced(
+        "state of many kinds",
+        [Row(5, 2, 3, "a-1"), Row(1, 0, 1, "a-2")],
+        *([Row(5, 5 + i, 1, "a-1"), Row(1, 1 + i, 1, "a-2")] for i in range(3)),
+        [Row(1, 4, 1, "a-2")],
+        [Row(1, 5, 1, "a-2"), Row(5, 8, 1, "a-1")],
+        talkers=KEEPING,
+    ),
+    _forced(
+        "codes of a request that waits",
+        [Row(40, 0, 4, "chunk"), Row(1, 1, 1, "waits"), Row(1, 1, 1, "b")],
+        *([Row(40, 4 + 4 * i, 4, "chunk"), Row(1, 2 + i, 1, "b"), Row(1, 1 + i, 1, "c")] for i in range(5)),
+        [Row(1, 7, 1, "b"), Row(1, 2, 1, "waits")],
+        [Row(1, 3, 1, "waits")],
+        talkers=DRAWING,
+    ),
+    _forced(
+        "a prompt behind a padded graph",
+        [Row(5, 5, 1), Row(5, 6, 1), Row(5, 7, 1), Row(5, 0, 4)],
+        talkers=CAPTURED,
     ),
     _forced("cached progress", [Row(9, 8, 1, "cached"), Row(12, 8, 4, "shared"), Row(5, 5, 1, "decode")]),
 )
