@@ -130,6 +130,7 @@ def run(
     (``scalar``, ``batched``, ``scalar-no-mtp``, ``batched-no-mtp``), ``package.module:Class``, or ``file.py:Class``
     for a file (on a page: a block with that title). ``planted`` are phase keys that stand in intermediate state,
     although no runner wrote them. ``on`` names another release, with its AR runner unless ``runner`` names another.
+    Without ``on``, ``runner="ar"`` asks a runner under test that is a class of its own (``package.module:Class``).
 
     Raises ``InvalidScenario`` for what no scheduler would ask, ``TargetUnavailable`` where there is no such runner,
     and ``RunnerRaised`` where the runner or a hook raises.
@@ -147,11 +148,20 @@ def put(scenario: Scenario, *, on: str | None = None, runner: str | None = None)
     if on:
         target = resolve(_place(on), runner or "ar")
     else:
-        target = resolve(context.target.vllm_omni, runner or context.target.runner)
+        target = resolve(context.target.vllm_omni, meant(context.target, runner or context.target.runner))
     trace = context.put(target, scenario, named="release" if on else "runner" if runner else None)
     if trace.error:
         raise RunnerRaised(trace)
     return trace
+
+
+def meant(checked: Target, runner: str) -> str:
+    """Return the runner to ask where a page writes ``runner`` and names no release.
+
+    An example that is written for the AR runner asks the runner under test, if that is a class of its own: it may have
+    been written to take the place of the AR runner. Other runners are what they are called.
+    """
+    return checked.runner if runner == "ar" and ":" in checked.runner else runner
 
 
 def _place(on: str) -> str:

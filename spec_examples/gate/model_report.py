@@ -23,7 +23,7 @@ MARKS = {"passed": "kept", "failed": "BROKEN", "not-applicable": "–"}
 
 
 def _as_text(found: ModelReport) -> str:
-    lines = [f"{found.model} on {found.environment.runner}"]  # no version: a page shows it beside any vLLM-Omni
+    lines = [f"{found.model} on runner {found.runner}"]  # as asked: a page shows it beside any class and version
     for verdict in found.verdicts:
         lines.append(f"{verdict.promise}  {MARKS[verdict.outcome]:6}  {_said(verdict)}")
         if verdict.run:

@@ -38,9 +38,13 @@ class ModelVerdict:
 
 @dataclass(frozen=True)
 class ModelReport:
-    """All verdicts on one model. ``runs`` counts the runs that they rest on, ``environment`` says what ran."""
+    """All verdicts on one model. ``runs`` counts the runs that they rest on, ``environment`` says what ran.
+
+    ``runner`` is the runner as it was asked for: ``ar``, or ``package.module:Class``.
+    """
 
     model: str
+    runner: str
     environment: Environment
     verdicts: tuple[ModelVerdict, ...]
     runs: int
@@ -77,9 +81,8 @@ def check(
         verdicts = _stops(trace.error)
     else:
         verdicts = _judged(ask, say, promises, search)
-    return ModelReport(
-        subject.name, trace.environment, tuple(verdicts[p] for p in MODEL_PROMISES if p in promises), ask.runs
-    )
+    asked = tuple(verdicts[promise] for promise in MODEL_PROMISES if promise in promises)
+    return ModelReport(subject.name, target.runner, trace.environment, asked, ask.runs)
 
 
 def _passes_fields(session: Session, target: Target) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from dataclasses import replace
 from typing import TextIO
 
 from rich.console import Console
@@ -21,7 +22,7 @@ from spec_examples.gate.model_report import REPORTS
 from spec_examples.model_check.check import DRAWN, check
 from spec_examples.model_check.promises import MODEL_PROMISES
 from spec_examples.model_check.subject import named
-from spec_examples.running import Context, Made
+from spec_examples.running import Context, Made, meant
 from spec_examples.scenario import Scenario
 from spec_examples.targets import Target, resolve
 from spec_examples.trace import Trace
@@ -73,7 +74,7 @@ def _count(text: str) -> int:
 
 
 def _model(options: argparse.Namespace, out: TextIO, context: Context | None) -> int:
-    target = resolve(options.vllm_omni, options.runner)
+    target = _target(options, context)
     subject = named(options.model, options.factory, context.files if context else None)
     progress = Console(stderr=True)
 
@@ -85,5 +86,12 @@ def _model(options: argparse.Namespace, out: TextIO, context: Context | None) ->
         with progress.status(f"importing {target}") as status:
             promises = options.promise or tuple(MODEL_PROMISES)
             found = check(session, target, subject, made, status.update, promises, options.search)
-        stream.write(REPORTS[options.format](found))
+        stream.write(REPORTS[options.format](replace(found, runner=options.runner)))
     return DISAGREED if found.broken else AGREED
+
+
+def _target(options: argparse.Namespace, context: Context | None) -> Target:
+    """The target that was asked for; on a page that names no other vLLM-Omni, the runner is the one that it means."""
+    if context is not None and options.vllm_omni == context.target.vllm_omni:
+        return resolve(options.vllm_omni, meant(context.target, options.runner))
+    return resolve(options.vllm_omni, options.runner)
