@@ -9,7 +9,14 @@ from pathlib import Path
 
 from spec_examples.targets.catalogue import minor
 
-REQUIREMENTS = ("pyproject.toml", "setup.py", "setup.cfg", "requirements*.txt", "requirements/*.txt", "requirements/*.in")
+REQUIREMENTS = (
+    "pyproject.toml",
+    "setup.py",
+    "setup.cfg",
+    "requirements*.txt",
+    "requirements/*.txt",
+    "requirements/*.in",
+)
 RECIPES = ("docker/Dockerfile*", "Dockerfile*", "docker/*/Dockerfile*")
 """Files that may name a vLLM, by how closely they follow it; patterns are relative to the tree."""
 
@@ -26,7 +33,9 @@ NAMED = re.compile(
     re.VERBOSE,
 )
 
-VERSION = re.compile(r"""(?m:^Version:\s*|version(?:__)?\s*(?::\s*\w+\s*)?=\s*(?:version\s*=\s*)?["'])(\d+\.\d+[\w.+]*)""")
+VERSION = re.compile(
+    r"""(?m:^Version:\s*|version(?:__)?\s*(?::\s*\w+\s*)?=\s*(?:version\s*=\s*)?["'])(\d+\.\d+[\w.+]*)"""
+)
 
 
 @dataclass(frozen=True)

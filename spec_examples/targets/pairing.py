@@ -22,7 +22,7 @@ OLDEST_RUN = (0, 17)
 """The first minor version whose runners are run here; of older ones the source can be read."""
 
 ALSO_LOOKED_AT = ("worker", "core", "config", "engine", "inputs", "patch.py", "request.py", "outputs.py")
-"""Parts of ``vllm_omni`` that follow vLLM closely: what a runner does not import of them tells the minor all the same."""
+"""Parts of ``vllm_omni`` that follow vLLM closely: what no runner imports tells the minor too."""
 
 Name = tuple[str, str]
 """A module of vLLM and a name in it; the empty name stands for the module alone."""
@@ -79,7 +79,7 @@ def _decide(fitting: list[str], said: list[Hint], installed: str | None) -> tupl
     if said:
         nearest = min(fitting, key=lambda version: _distance(version, said[0].minor))
         return nearest, f"the nearest to {said[0].version}, which {said[0].source} names"
-    if installed and (same := next((v for v in fitting if _is_minor_of(v, installed)), None)):
+    if installed and (same := next((v for v in fitting if is_minor_of(v, installed)), None)):
         return same, "installed here"
     return fitting[-1], "the newest that has every name"
 
@@ -89,7 +89,8 @@ def _distance(version: str, wanted: tuple[int, int]) -> int:
     return abs((major - wanted[0]) * 1000 + number - wanted[1])
 
 
-def _is_minor_of(version: str, other: str) -> bool:
+def is_minor_of(version: str, other: str) -> bool:
+    """Whether two versions of vLLM share their minor version."""
     try:
         return catalogue.minor(version) == catalogue.minor(other)
     except InvalidVersion:

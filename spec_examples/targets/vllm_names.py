@@ -127,7 +127,9 @@ def main(arguments: list[str] | None = None) -> int:
     pairs = (text.partition("=") for text in options.sources)
     made = build({version: read_source(Path(folder)) for version, _, folder in pairs})
     write(made)
-    sys.stdout.write(f"{len(made.modules)} modules of {len(made.versions)} versions, {INDEX.stat().st_size >> 10} KiB\n")
+    sys.stdout.write(
+        f"{len(made.modules)} modules of {len(made.versions)} versions, {INDEX.stat().st_size >> 10} KiB\n"
+    )
     return 0
 
 

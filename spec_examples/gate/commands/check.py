@@ -22,11 +22,12 @@ from spec_examples.gate.commands.common import (
     add_target_options,
     output,
     session_for,
+    target_of,
 )
 from spec_examples.gate.formats import FORMATS
 from spec_examples.gate.watching import WarmSession, changes, recheck
 from spec_examples.running import Context
-from spec_examples.targets import Target, resolve
+from spec_examples.targets import Target
 
 
 def add(commands: Commands, default: Target) -> None:
@@ -90,7 +91,7 @@ def _check(options: argparse.Namespace, out: TextIO, context: Context | None) ->
     if options.watch:
         return _watch(options, out)
     pages, lines = find_examples(options.paths)
-    target = resolve(options.vllm_omni, options.runner)
+    target = target_of(options)
     progress = Console(stderr=True)
     if options.within and not options.live:
         raise Stop(NOT_ASKED, "--within says what counts as run, and needs --live")
@@ -122,7 +123,7 @@ def _watch(options: argparse.Namespace, out: TextIO) -> int:
     pages, lines = find_examples(options.paths)
     if lines:
         raise Stop(NOT_ASKED, "--watch takes whole pages: leave the line out")
-    target = resolve(options.vllm_omni, options.runner)
+    target = target_of(options)
     progress = Console(stderr=True)
 
     def write(text: str) -> None:

@@ -16,6 +16,7 @@ from spec_examples.gate.commands.common import (
     add_target_options,
     output,
     session_for,
+    target_of,
 )
 from spec_examples.gate.model_report import REPORTS
 from spec_examples.model_check.check import DRAWN, check
@@ -23,7 +24,7 @@ from spec_examples.model_check.promises import MODEL_PROMISES
 from spec_examples.model_check.subject import named
 from spec_examples.running import Context, Made
 from spec_examples.scenario import Scenario
-from spec_examples.targets import Target, resolve
+from spec_examples.targets import Target
 from spec_examples.trace import Trace
 
 
@@ -73,7 +74,7 @@ def _count(text: str) -> int:
 
 
 def _model(options: argparse.Namespace, out: TextIO, context: Context | None) -> int:
-    target = resolve(options.vllm_omni, options.runner)
+    target = target_of(options)
     subject = named(options.model, options.factory, context.files if context else None)
     progress = Console(stderr=True)
 
