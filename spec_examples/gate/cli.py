@@ -9,6 +9,7 @@ from typing import TextIO
 
 from spec_examples.gate.check import NoPages
 from spec_examples.gate.commands import (
+    bisect,
     check,
     doctor,
     lint,
@@ -27,7 +28,7 @@ from spec_examples.scenario import InvalidScenario
 from spec_examples.targets import Target, TargetBroken, TargetFailed, TargetUnavailable
 from spec_examples.targets.errors import DamagedFile
 
-COMMANDS = (check, update, row, trace, probe, model, matrix, mutants, lint, targets, doctor)
+COMMANDS = (check, update, row, trace, probe, model, matrix, mutants, lint, bisect, targets, doctor)
 
 
 def main(arguments: list[str] | None = None, *, stdout: TextIO | None = None, context: Context | None = None) -> int:

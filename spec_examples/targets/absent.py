@@ -18,6 +18,7 @@ HARMLESS = frozenset(
         "msgpack",  # transfer between nodes
         "numba",  # vLLM's n-gram search; a scenario with drafts sets up its own
         "omegaconf",  # configuration files of stages
+        "torchvision",  # images and video of models and pipelines
     }
 )
 """Top-level modules that some target imports and none uses in what is run here: a stand-in does for them."""

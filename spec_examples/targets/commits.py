@@ -71,6 +71,11 @@ def find(folder: str, revision: str) -> str:
     return done.stdout.decode().strip()
 
 
+def is_ancestor(folder: str, old: str, new: str) -> bool:
+    """Whether the one commit is among those that the other came from."""
+    return not _run(folder, "merge-base", "--is-ancestor", old, new).returncode
+
+
 def git(folder: str, *arguments: str) -> str:
     """What git prints. Raises ``TargetUnavailable`` with what it says is wrong."""
     done = _run(folder, *arguments)

@@ -16,7 +16,7 @@ import sys
 import traceback
 from pathlib import Path
 
-from spec_examples.targets import absent
+from spec_examples.targets import absent, older_lines
 from spec_examples.targets.errors import TargetBroken, TargetUnavailable
 
 FOLDERS = "PHASE_CONTRACT_FOLDERS"
@@ -56,6 +56,7 @@ def prepare(expect: str | None) -> None:
 
 def _import(tree: str | None, vllm_folder: str | None, expect: str | None) -> None:
     """Import vLLM from its folder, then vLLM-Omni from the tree, then what a runner needs."""
+    older_lines.answer_for_torch()
     if vllm_folder:
         _put_first(vllm_folder)
         import vllm
@@ -70,6 +71,7 @@ def _import(tree: str | None, vllm_folder: str | None, expect: str | None) -> No
         _check_pairing(str(getattr(vllm_omni, "__version__", "")), str(getattr(vllm, "__version__", "")))
     for module in MODULES:
         importlib.import_module(module)
+    older_lines.convert_model_config()
 
 
 def _put_first(folder: str) -> None:
