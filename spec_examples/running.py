@@ -148,7 +148,7 @@ def put(scenario: Scenario, *, on: str | None = None, runner: str | None = None)
     if on:
         target = resolve(_place(on), runner or "ar")
     else:
-        target = resolve(context.target.vllm_omni, meant(context.target, runner or context.target.runner))
+        target = context.target.with_runner(meant(context.target, runner)) if runner else context.target
     trace = context.put(target, scenario, named="release" if on else "runner" if runner else None)
     if trace.error:
         raise RunnerRaised(trace)

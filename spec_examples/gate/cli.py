@@ -9,6 +9,7 @@ from typing import TextIO
 
 from spec_examples.gate.check import NoPages
 from spec_examples.gate.commands import (
+    bisect,
     check,
     doctor,
     lint,
@@ -21,13 +22,13 @@ from spec_examples.gate.commands import (
     trace,
     update,
 )
-from spec_examples.gate.commands.common import AGREED, DISAGREED, NOT_ASKED, Parser, Stop
+from spec_examples.gate.commands.common import AGREED, BROKEN, DISAGREED, NOT_ASKED, SKIP, Parser, Stop
 from spec_examples.running import Context, RunnerRaised
 from spec_examples.scenario import InvalidScenario
-from spec_examples.targets import Target, TargetFailed, TargetUnavailable
+from spec_examples.targets import Target, TargetBroken, TargetFailed, TargetUnavailable
 from spec_examples.targets.errors import DamagedFile
 
-COMMANDS = (check, update, row, trace, probe, model, matrix, mutants, lint, targets, doctor)
+COMMANDS = (check, update, row, trace, probe, model, matrix, mutants, lint, bisect, targets, doctor)
 
 
 def main(arguments: list[str] | None = None, *, stdout: TextIO | None = None, context: Context | None = None) -> int:
@@ -36,27 +37,36 @@ def main(arguments: list[str] | None = None, *, stdout: TextIO | None = None, co
     ``context`` lends a session whose runners are already there, as a console block on a page uses it; its target is
     the default of ``--vllm-omni`` and ``--runner``.
     """
-    out = stdout or sys.stdout
+    status, options = _run(arguments, stdout or sys.stdout, context)
+    return SKIP if status in (NOT_ASKED, BROKEN) and getattr(options, "bisect", False) else status
+
+
+def _run(arguments: list[str] | None, out: TextIO, context: Context | None) -> tuple[int, argparse.Namespace]:
+    """The status of a command, and its options as far as they could be read."""
+    options = argparse.Namespace()
     try:
-        options = _parser(context.target if context else Target()).parse_args(arguments)
-        return options.run(options, out, context)
+        _parser(context.target if context else Target()).parse_args(arguments, options)
+        return options.run(options, out, context), options
     except Stop as stop:
         _say(stop)
-        return stop.status
+        return stop.status, options
     except (TargetUnavailable, DamagedFile, InvalidScenario, NoPages) as error:
         _say(error)
-        return NOT_ASKED
+        return NOT_ASKED, options
+    except TargetBroken as error:
+        _say(error)
+        return BROKEN, options
     except (TargetFailed, RunnerRaised) as error:
         _say(error)
-        return DISAGREED
+        return DISAGREED, options
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return AGREED
+        return AGREED, options
     except KeyboardInterrupt:
         _say("interrupted")
-        return 130
+        return 130, options
     except SystemExit as exit_:  # argparse: --help ends with 0, bad usage with 2
-        return exit_.code if isinstance(exit_.code, int) else NOT_ASKED
+        return (exit_.code if isinstance(exit_.code, int) else NOT_ASKED), options
 
 
 def _say(message: object) -> None:

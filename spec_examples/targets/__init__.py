@@ -4,8 +4,8 @@
 Nothing here imports vLLM: every target is a process of its own.
 """
 
-from spec_examples.targets.errors import TargetError, TargetFailed, TargetUnavailable
+from spec_examples.targets.errors import TargetBroken, TargetError, TargetFailed, TargetUnavailable
 from spec_examples.targets.session import Session
 from spec_examples.targets.target import Target, resolve
 
-__all__ = ["Session", "Target", "TargetError", "TargetFailed", "TargetUnavailable", "resolve"]
+__all__ = ["Session", "Target", "TargetBroken", "TargetError", "TargetFailed", "TargetUnavailable", "resolve"]

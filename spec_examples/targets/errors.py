@@ -11,6 +11,10 @@ class TargetUnavailable(TargetError):
     """The question cannot be put: no such release, no runner, no network, a constructor or the control that fails."""
 
 
+class TargetBroken(TargetError):
+    """The target's own code stops its import: a syntax error, a name that its modules lack. Says ``path:line``."""
+
+
 class TargetFailed(TargetError):
     """The target had finished its control, and then died, hung or answered with something that is no trace."""
 

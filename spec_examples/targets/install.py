@@ -23,7 +23,7 @@ from pathlib import Path
 
 import platformdirs
 
-from spec_examples.targets.catalogue import Release
+from spec_examples.targets.catalogue import Release, Vllm
 from spec_examples.targets.errors import TargetUnavailable
 
 MANIFEST = "installed.json"
@@ -50,15 +50,27 @@ def install(release: Release, say: Callable[[str], None] = lambda _: None) -> Pa
 
     Two processes may ask at once; one downloads, the other waits. Raises ``TargetUnavailable`` in one line.
     """
-    folder = _folder(release)
+    name = f"vLLM-Omni {release.vllm_omni}"
+    what = f"{name}: downloading it and vLLM {release.vllm} (about 100 MB, once)"
+    return _install(_folder(release), name, release.requirements, lambda: say(what))
+
+
+def install_vllm(vllm: Vllm, say: Callable[[str], None] = lambda _: None) -> Path:
+    """The folder of a vLLM alone, which trees share; as ``install``."""
+    name = f"vLLM {vllm.version}"
+    what = f"downloading {name} (about 100 MB, once)"
+    return _install(_folder_of("vllm", vllm.version, vllm.requirements), name, vllm.requirements, lambda: say(what))
+
+
+def _install(folder: Path, name: str, requirements: str, say: Callable[[], None]) -> Path:
     if _is_as_published(folder):
         return folder
     with _locked(folder):
         if _is_as_published(folder):
             return folder
-        say(f"vLLM-Omni {release.vllm_omni}: downloading it and vLLM {release.vllm} (about 100 MB, once)")
+        say()
         with tempfile.TemporaryDirectory(dir=folder.parent, prefix="partial-") as scratch:
-            _download(release, Path(scratch, "wheels"))
+            _download(name, requirements, Path(scratch, "wheels"))
             _unpack(Path(scratch, "wheels"), Path(scratch, "release"))
             shutil.rmtree(folder, ignore_errors=True)
             os.rename(Path(scratch, "release"), folder)
@@ -66,9 +78,13 @@ def install(release: Release, say: Callable[[str], None] = lambda _: None) -> Pa
 
 
 def _folder(release: Release) -> Path:
-    """One folder for each pair of wheels: another wheel, or another vLLM beside it, would be another folder."""
-    digest = hashlib.sha256(release.requirements.encode()).hexdigest()
-    return cache_folder() / "releases" / f"{release.vllm_omni}-{digest[:12]}"
+    return _folder_of("releases", release.vllm_omni, release.requirements)
+
+
+def _folder_of(kind: str, version: str, requirements: str) -> Path:
+    """One folder for each set of wheels: another wheel, or another vLLM beside it, would be another folder."""
+    digest = hashlib.sha256(requirements.encode()).hexdigest()
+    return cache_folder() / kind / f"{version}-{digest[:12]}"
 
 
 def _is_whole(folder: Path) -> bool:
@@ -121,23 +137,23 @@ def _locked(folder: Path) -> Iterator[None]:
         raise TargetUnavailable(f"cannot write to the cache {folder.parent}: {error.strerror or error}") from error
 
 
-def _download(release: Release, wheels: Path) -> None:
-    """Both wheels, by pip, which verifies their hashes."""
+def _download(name: str, content: str, wheels: Path) -> None:
+    """The wheels that a requirements file names, by pip, which verifies their hashes."""
     wheels.mkdir()
     requirements = wheels.parent / "requirements.txt"
-    requirements.write_text(release.requirements, encoding="utf-8")
+    requirements.write_text(content, encoding="utf-8")
     command = [sys.executable, "-m", "pip", "download", "--no-deps", "--require-hashes", "--quiet"]
     command += ["--no-cache-dir", "--only-binary=:all:", "--dest", str(wheels), "--requirement", str(requirements)]
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=DOWNLOAD_TIMEOUT_S)
     except (OSError, subprocess.TimeoutExpired) as error:
-        raise TargetUnavailable(f"vLLM-Omni {release.vllm_omni} could not be downloaded: {error}") from error
+        raise TargetUnavailable(f"{name} could not be downloaded: {error}") from error
     if done.returncode:
         errors = [line for line in done.stderr.splitlines() if line.startswith("ERROR")]
         reason = errors[-1].removeprefix("ERROR: ") if errors else NOTHING_DOWNLOADED
         if "No matching distribution" in reason or "Could not find a version" in reason:
             reason = NOTHING_DOWNLOADED
-        raise TargetUnavailable(f"vLLM-Omni {release.vllm_omni} is not installed and could not be downloaded: {reason}")
+        raise TargetUnavailable(f"{name} is not installed and could not be downloaded: {reason}")
 
 
 def _is_wanted(wheel: str, file: str) -> bool:

@@ -19,7 +19,7 @@ from spec_examples.scenario import CONTROL, STUB_TALKERS, Scenario, Source
 from spec_examples.targets import catalogue, install, kept
 from spec_examples.targets.bounds import Bounds, from_environment
 from spec_examples.targets.client import SMALL_PROGRAM, ForkingWorker, Program, Worker
-from spec_examples.targets.errors import TargetFailed, TargetUnavailable
+from spec_examples.targets.errors import TargetBroken, TargetError, TargetFailed, TargetUnavailable
 from spec_examples.targets.target import INSTALLED, PLAIN, WHOLE_V2, Target
 from spec_examples.targets.whole_v2 import interpreter
 from spec_examples.trace import Environment, Trace
@@ -72,8 +72,8 @@ class Session:
         self.say = say
         self.ran: dict[Target, int] = {}
         self._workers: dict[Target, Worker] = {}
-        self._failed: dict[Target, TargetUnavailable] = {}
-        self._gone: dict[Target, TargetUnavailable] = {}
+        self._failed: dict[Target, TargetError] = {}
+        self._gone: dict[Target, TargetError] = {}
         self._plain: dict[tuple[Target, str], Trace] = {}
         self._together: set[Target] = set()
         self._used: set[Target] = set()
@@ -107,13 +107,16 @@ class Session:
         self._together |= {_process_of(target) for target in targets} - self._workers.keys()
 
     def environment(self, target: Target) -> Environment:
-        """What runs there; a published release that was asked before is not started. Raises ``TargetUnavailable``."""
+        """What runs there; a published release that was asked before is not started.
+
+        Raises ``TargetUnavailable`` where it cannot be asked, ``TargetBroken`` where its own code stops its import.
+        """
         if self.is_recorded(CONTROL, target):
             return self.run(CONTROL, target).environment
         worker = self._worker(target)
         try:
             environment = worker.wait_until_ready(target.asked_as)
-        except TargetUnavailable as error:
+        except (TargetUnavailable, TargetBroken) as error:
             self._give_up(target, worker, error)
             raise
         if _trace_file(CONTROL, target):
@@ -145,7 +148,7 @@ class Session:
             self._used.add(_process_of(target))
         try:
             trace = worker.run(scenario, target.asked_as, mutant)
-        except TargetUnavailable as error:
+        except (TargetUnavailable, TargetBroken) as error:
             self._give_up(target, worker, error)
             raise
         except BaseException as error:  # an interrupt too: its answer would be taken for that of the next scenario
@@ -205,18 +208,18 @@ class Session:
             raise error
         if process not in self._workers:
             try:
-                folder = self._folder(target)
+                folder, vllm = self._folder(target), self._vllm(target)
                 program = _program(target, folder)
             except TargetUnavailable as refused:
                 self._failed[process] = refused
                 raise
             if self.forking and not target.is_release and program == SMALL_PROGRAM:
-                self._workers[process] = ForkingWorker(folder, str(target), self.bounds)
+                self._workers[process] = ForkingWorker(folder, str(target), self.bounds, vllm)
             else:
-                self._workers[process] = Worker(folder, str(target), self.bounds, program)
+                self._workers[process] = Worker(folder, str(target), self.bounds, program, vllm)
         return self._workers[process]
 
-    def _give_up(self, target: Target, worker: Worker, error: TargetUnavailable) -> None:
+    def _give_up(self, target: Target, worker: Worker, error: TargetError) -> None:
         """A runner that takes the process with it in its control is not asked again; those beside it are."""
         if worker.imported and not worker.alive:
             self._gone[target] = error
@@ -232,13 +235,20 @@ class Session:
             raise TargetUnavailable(f"vLLM-Omni {release.vllm_omni} is not run here: its source can only be read")
         return install.install(release, self.say)
 
+    def _vllm(self, target: Target) -> Path | None:
+        """The folder of the vLLM that the target names, downloaded where it is not there."""
+        published = catalogue.vllm(target.vllm)
+        if published:
+            return install.install_vllm(published, self.say)
+        return Path(target.vllm) if target.vllm else None
+
 
 def _process_of(target: Target) -> Target:
     """Runners of the package share one import; the whole V2, and those of a module from elsewhere, get their own."""
     module, _, cls = target.runner.partition(":")
     if cls and not module.startswith("spec_examples."):
-        return Target(target.vllm_omni, module)
-    return target if target.runner == WHOLE_V2 else Target(target.vllm_omni)
+        return Target(target.vllm_omni, module, target.vllm)
+    return target if target.runner == WHOLE_V2 else Target(target.vllm_omni, vllm=target.vllm)
 
 
 def _program(target: Target, folder: Path | None) -> Program:
@@ -283,7 +293,7 @@ def _is_the_stub(talker: str | Source) -> bool:
 
 def shipped_trace(scenario: Scenario, target: Target) -> Trace | None:
     """The trace that comes with this package, whatever Python and torch are here; ``None`` where it has none."""
-    release = catalogue.release(target.vllm_omni) if target.is_release else None
+    release = catalogue.release(target.vllm_omni) if target.is_release and not target.vllm else None
     return kept.traces(release).get(shipped_key(scenario, release, target.runner)) if release else None
 
 

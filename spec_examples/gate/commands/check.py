@@ -25,12 +25,13 @@ from spec_examples.gate.commands.common import (
     add_target_options,
     output,
     session_for,
+    target_of,
 )
 from spec_examples.gate.formats import FORMATS
 from spec_examples.gate.judging import judge_clauses
 from spec_examples.gate.watching import WarmSession, changes, recheck
 from spec_examples.running import Context
-from spec_examples.targets import Session, Target, resolve
+from spec_examples.targets import Session, Target
 from spec_examples.targets.target import RUNNERS
 
 
@@ -115,7 +116,7 @@ def _check(options: argparse.Namespace, out: TextIO, context: Context | None) ->
         raise Stop(NOT_ASKED, "--within says what counts as run, and needs --live")
     if options.clauses and options.paths:
         raise Stop(NOT_ASKED, "--clauses executes no page: leave the PATH out")
-    target = resolve(options.vllm_omni, options.runner)
+    target = target_of(options)
     plan = _plan(options, target)
     progress = Console(stderr=True)
     with ExitStack() as opened:
@@ -195,7 +196,7 @@ def _watch(options: argparse.Namespace, out: TextIO) -> int:
     pages, lines = find_examples(options.paths)
     if lines:
         raise Stop(NOT_ASKED, "--watch takes whole pages: leave the line out")
-    target = resolve(options.vllm_omni, options.runner)
+    target = target_of(options)
     progress = Console(stderr=True)
 
     def write(text: str) -> None:

@@ -12,12 +12,15 @@ from typing import TextIO, TypeAlias
 from rich.console import Console
 
 from spec_examples.running import Context
-from spec_examples.targets import Session, Target
-from spec_examples.targets.target import RUNNERS
+from spec_examples.targets import Session, Target, resolve
+from spec_examples.targets.target import AUTO, RUNNERS
 from spec_examples.whole_files import whole
 
-AGREED, DISAGREED, NOT_ASKED = 0, 1, 2
-"""Exit statuses: page and runner agree, they disagree, the question could not be asked."""
+AGREED, DISAGREED, NOT_ASKED, BROKEN = 0, 1, 2, 3
+"""Exit statuses: page and runner agree, they disagree, the question could not be asked, the tree does not start."""
+
+SKIP = 125
+"""What ``git bisect run`` takes for a commit that cannot be tested."""
 
 
 class Stop(Exception):
@@ -51,12 +54,16 @@ def add_command(commands: Commands, name: str, summary: str, examples: str) -> a
 
 
 def add_target_options(parser: argparse.ArgumentParser, default: Target) -> None:
-    """``--vllm-omni`` and ``--runner``, the same everywhere."""
+    """``--vllm-omni``, ``--vllm`` and ``--runner``, the same everywhere."""
     parser.add_argument(
         "--vllm-omni",
-        metavar="installed|VERSION|PATH",
+        metavar="installed|VERSION|PATH|git+FOLDER@REV",
         default=default.vllm_omni,
-        help="the environment's vLLM-Omni, a published release, or a folder that contains vllm_omni/",
+        help="the environment's vLLM-Omni, a published release, a folder that contains vllm_omni/, or a commit of one",
+    )
+    add_vllm_options(parser)
+    parser.add_argument(
+        "--bisect", action="store_true", help="end with 125 instead of 2 or 3, as git bisect run wants it"
     )
     parser.add_argument(
         "--runner",
@@ -64,6 +71,22 @@ def add_target_options(parser: argparse.ArgumentParser, default: Target) -> None
         default=default.runner,
         help="the runner under test (default: ar)",
     )
+
+
+def add_vllm_options(parser: argparse.ArgumentParser) -> None:
+    """``--vllm`` and ``--rev``, for commands that take a folder of vLLM-Omni."""
+    parser.add_argument(
+        "--vllm",
+        metavar="auto|VERSION|PATH|installed",
+        default=AUTO,
+        help="the vLLM that it runs on (default: auto, which finds the one that a folder goes with)",
+    )
+    parser.add_argument("--rev", metavar="REV", default="", help="a commit of the repository of --vllm-omni PATH")
+
+
+def target_of(options: argparse.Namespace) -> Target:
+    """The target that the options name. Raises ``TargetUnavailable`` and ``TargetBroken``, as ``resolve`` does."""
+    return resolve(options.vllm_omni, options.runner, options.vllm, options.rev)
 
 
 def add_output_options(parser: argparse.ArgumentParser, formats: Iterable[str] = ("text", "json")) -> None:

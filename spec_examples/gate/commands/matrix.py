@@ -33,6 +33,7 @@ from spec_examples.gate.commands.common import (
     Stop,
     add_command,
     add_output_options,
+    add_vllm_options,
     output,
     session_for,
 )
@@ -71,6 +72,8 @@ def add(commands: Commands, default: Target) -> None:
         metavar="|".join((*MATRIX_RUNNERS, "package.module:Class")),
         help="default: all; a class of your own is judged on the installed vLLM-Omni, unless another is named",
     )
+    add_vllm_options(parser)
+    parser.add_argument("--bisect", action="store_true", help="end with 125 instead of 2 or 3")
     parser.add_argument("--shard", type=_shard, default=(1, 1), metavar="I/N", help="every N-th release, from the I-th")
     parser.add_argument("--live", action="store_true", help="run all, not only what is stale")
     parser.add_argument(
@@ -119,7 +122,9 @@ def _judge_own(options: argparse.Namespace, context: Context | None, say: Callab
     if options.record or options.shard != (1, 1):
         raise Stop(NOT_ASKED, "--record and --shard are for the published releases and their own runners")
     places = [options.vllm_omni] if options.vllm_omni else options.release or [Target().vllm_omni]
-    targets = [resolve(place, runner) for place in places for runner in options.runner or ["ar"]]
+    targets = [
+        resolve(place, runner, options.vllm, options.rev) for place in places for runner in options.runner or ["ar"]
+    ]
     records = []
     with session_for(context, True, Console(stderr=True)) as session:
         for target in targets:

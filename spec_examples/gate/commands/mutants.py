@@ -24,12 +24,13 @@ from spec_examples.gate.commands.common import (
     add_target_options,
     output,
     session_for,
+    target_of,
 )
 from spec_examples.gate.report import target_json
 from spec_examples.mutants import MUTANTS, Mutant, mutants_of, recording
 from spec_examples.mutants.catching import Catch, Hunt
 from spec_examples.running import Context
-from spec_examples.targets import Target, resolve
+from spec_examples.targets import Target
 from spec_examples.trace import Environment
 
 WRONG = ("passed", "not-applicable-here")
@@ -60,7 +61,7 @@ def add(commands: Commands, default: Target) -> None:
 
 
 def _mutants(options: argparse.Namespace, out: TextIO, context: Context | None) -> int:
-    target = resolve(options.vllm_omni, options.runner)
+    target = target_of(options)
     mutants = _chosen(options.names, target)
     if options.record and (":" in target.runner or not (target.is_installed or target.is_release)):
         raise Stop(NOT_ASKED, "--record is for a published vLLM-Omni, installed or by its version, and its own runners")

@@ -17,11 +17,12 @@ from spec_examples.gate.commands.common import (
     add_target_options,
     output,
     session_for,
+    target_of,
 )
 from spec_examples.gate.report import target_json
 from spec_examples.probing import Probe, probe
 from spec_examples.running import Context, running
-from spec_examples.targets import Target, resolve
+from spec_examples.targets import Target
 from spec_examples.trace import Environment
 
 METADATA = {
@@ -50,12 +51,12 @@ def add(commands: Commands, default: Target) -> None:
 
 
 def _probe(options: argparse.Namespace, out: TextIO, context: Context | None) -> int:
-    target = resolve(options.vllm_omni, options.runner)
+    target = target_of(options)
     progress = Console(stderr=True)
     with output(options.output, out) as stream, session_for(context, False, progress) as session:
         asked = Context(session, target, made=context.made if context else [])
         with progress.status(f"importing {target}"), running(asked):
-            found = probe(target.vllm_omni, target.runner)
+            found = probe()
         environment = asked.made[-1].trace.environment
         stream.write(_as_json(found, environment) if options.format == "json" else _as_text(found, environment))
     return AGREED if found.conforms else DISAGREED

@@ -18,11 +18,12 @@ from spec_examples.gate.commands.common import (
     add_target_options,
     output,
     session_for,
+    target_of,
 )
 from spec_examples.outcome import rows
 from spec_examples.running import Context, forced, put, running
 from spec_examples.scenario import MAX_LEN, Row
-from spec_examples.targets import Target, resolve
+from spec_examples.targets import Target
 
 
 def add(commands: Commands, default: Target) -> None:
@@ -66,7 +67,7 @@ def _neighbour(text: str) -> Row:
 
 
 def _row(options: argparse.Namespace, out: TextIO, context: Context | None) -> int:
-    target = resolve(options.vllm_omni, options.runner)
+    target = target_of(options)
     one = Row(options.prompt_len, options.computed, options.span)
     scenario = forced([[one, *options.beside]], options.hook + ("-no-mtp" if options.no_mtp else ""))
     progress = Console(stderr=True)

@@ -17,11 +17,12 @@ from spec_examples.gate.commands.common import (
     add_target_options,
     output,
     session_for,
+    target_of,
 )
 from spec_examples.gate.words import plant_of, request_of
 from spec_examples.running import Context, Made
 from spec_examples.scenario import STUB_TALKERS, Limits, Scenario
-from spec_examples.targets import Target, resolve
+from spec_examples.targets import Target
 
 DEFAULTS = Limits()
 
@@ -115,7 +116,7 @@ def _sequences(options: argparse.Namespace) -> int:
 
 
 def _trace(options: argparse.Namespace, out: TextIO, context: Context | None) -> int:
-    target = resolve(options.vllm_omni, options.runner)
+    target = target_of(options)
     scenario = _scenario_of(options)
     progress = Console(stderr=True)
     with output(options.output, out) as stream, session_for(context, False, progress) as session:

@@ -20,10 +20,11 @@ from spec_examples.gate.commands.common import (
     add_target_options,
     output,
     session_for,
+    target_of,
 )
 from spec_examples.gate.updating import PageChanged, PageUpdate, update
 from spec_examples.running import Context
-from spec_examples.targets import Target, resolve
+from spec_examples.targets import Target
 
 
 def add(commands: Commands, default: Target) -> None:
@@ -43,7 +44,7 @@ def add(commands: Commands, default: Target) -> None:
 
 def _update(options: argparse.Namespace, out: TextIO, context: Context | None) -> int:
     pages = find_pages(options.paths)
-    target = resolve(options.vllm_omni, options.runner)
+    target = target_of(options)
     progress = Console(stderr=True)
     with output(options.output, out) as stream, session_for(context, options.live, progress) as session:
         with progress.status(f"importing {target}") as status:

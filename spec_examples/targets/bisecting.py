@@ -1,0 +1,80 @@
+"""Find the commit between two at which an answer changes, as ``git bisect`` does, without a work tree.
+
+git chooses each next commit (``rev-list --bisect-all``), so that merges are treated as it treats them. What is kept
+here are the answers: ``git bisect`` itself would check each commit out, and keep its state in the repository.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from math import ceil, log2
+from typing import Literal
+
+from spec_examples.targets.commits import git
+
+Answer = Literal["old", "new", "skip"]
+"""Whether a commit answers as the older end does, as the newer one does, or cannot be asked."""
+
+NEAR = tuple(
+    f"vllm_omni/{part}"
+    for part in (
+        *("worker", "worker_v2", "core", "platforms", "config", "engine", "inputs", "utils"),
+        *("__init__.py", "patch.py", "request.py", "outputs.py"),
+    )
+)
+"""What a change of a runner usually touches. Other commits are asked where the change is in none of these."""
+
+ALL = ("vllm_omni",)
+
+
+@dataclass
+class Search:
+    """The commits between ``old`` and ``new`` in the repository of ``folder``, and what is known of them.
+
+    ``ask`` answers for one commit; ``say`` gets the number of the question, about how many there are, and the commit.
+    """
+
+    folder: str
+    old: str
+    new: str
+    ask: Callable[[str], Answer]
+    say: Callable[[int, int, str], None] = lambda *_: None
+    answers: dict[str, Answer] = field(default_factory=dict)
+
+    def run(self) -> tuple[str, ...]:
+        """The commit at which the answer changes; several where those that cannot be asked hide it."""
+        found = self._within(NEAR)
+        if len(found) == 1 and self._confirms(found[0]):
+            return found
+        return found if len(found) > 1 else self._within(ALL)
+
+    def _within(self, paths: tuple[str, ...]) -> tuple[str, ...]:
+        olds, new = [self.old], self.new
+        while True:
+            between = self._between(olds, new, paths)
+            left = [commit for commit in between if commit != new and self.answers.get(commit) != "skip"]
+            if not left or len(between) == 1:
+                return tuple(between)
+            answer = self._answer(left[0], len(left))
+            if answer == "old":
+                olds.append(left[0])
+            elif answer == "new":
+                new = left[0]
+
+    def _between(self, olds: list[str], new: str, paths: tuple[str, ...]) -> list[str]:
+        """Commits that touch ``paths``, the one that halves them best first."""
+        bounds = [f"^{commit}" for commit in olds]
+        listed = git(self.folder, "rev-list", "--bisect-all", new, *bounds, "--", *paths)
+        return [line.split()[0] for line in listed.splitlines()]
+
+    def _answer(self, commit: str, left: int) -> Answer:
+        if commit not in self.answers:
+            number = len(self.answers) + 1
+            self.say(number, number + ceil(log2(left + 1)) - 1, commit)
+            self.answers[commit] = self.ask(commit)
+        return self.answers[commit]
+
+    def _confirms(self, commit: str) -> bool:
+        """Whether the change is there: the last commit of a few is found by elimination, and may be innocent."""
+        return commit == self.new or self._answer(commit, 1) == "new"

@@ -1,0 +1,137 @@
+"""The names that each vLLM has, by module: enough to tell which vLLM a tree goes with, without having any of them.
+
+``vllm_names.json.gz`` is generated: ``python -m spec_examples.targets.vllm_names VERSION=FOLDER…`` reads the folders,
+each of which contains a ``vllm/``, and rewrites it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import gzip
+import json
+import sys
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+from pathlib import Path
+
+from packaging.version import Version
+
+from spec_examples.targets.errors import DamagedFile
+from spec_examples.targets.reached import defined, is_open_ended
+
+INDEX = Path(__file__).with_name("vllm_names.json.gz")
+
+LEFT_OUT = (
+    "vllm.benchmarks",
+    "vllm.distributed.kv_transfer",
+    "vllm.entrypoints.cli",
+    "vllm.lora",
+    "vllm.model_executor.kernels",
+    "vllm.model_executor.layers",
+    "vllm.model_executor.models",
+    "vllm.third_party",
+    "vllm.tool_parsers",
+    "vllm.transformers_utils.configs",
+    "vllm.vllm_flash_attn",
+)
+"""Packages of which only the modules are listed: thousands of names, which tell nothing that others do not."""
+
+ANY = "*"
+"""Stands for every name, in a module that may have any."""
+
+Names = dict[str, frozenset[str]]
+"""Names by module."""
+
+
+@dataclass(frozen=True)
+class Index:
+    """``versions`` of vLLM, oldest first; in ``modules`` each name of a module with a bit for each version."""
+
+    versions: tuple[str, ...]
+    modules: dict[str, dict[str, int]]
+
+    def has(self, version: str, module: str, name: str) -> bool:
+        """Whether that vLLM has a module and, unless ``name`` is empty, the name in it. A submodule is a name."""
+        bit = 1 << self.versions.index(version)
+        names = self.modules.get(module, {})
+        if not names.get("", 0) & bit:
+            return False
+        if not name or name == "*" or (names.get(name, 0) | names.get(ANY, 0)) & bit:
+            return True
+        return bool(self.modules.get(f"{module}.{name}", {}).get("", 0) & bit)
+
+
+@cache
+def index() -> Index:
+    """The one that comes with this package. Raises ``DamagedFile``."""
+    try:
+        content = resources.files("spec_examples.targets").joinpath(INDEX.name).read_bytes()
+        read = json.loads(gzip.decompress(content))
+        modules = {module: {n: int(bits, 16) for n, bits in names.items()} for module, names in read["modules"].items()}
+        return Index(tuple(read["versions"]), modules)
+    except (OSError, EOFError, ValueError, KeyError, TypeError, AttributeError) as error:
+        raise DamagedFile(f"spec_examples/targets/{INDEX.name}", error) from error
+
+
+def read_source(folder: Path) -> Names:
+    """The names of each module of the ``vllm`` in ``folder``; the empty name says that the module is there."""
+    found: Names = {}
+    for path in sorted((folder / "vllm").rglob("*.py")):
+        parts = path.relative_to(folder).with_suffix("").parts
+        module = ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+        found[module] = frozenset({"", *_names(module, path)})
+    return found
+
+
+def _names(module: str, path: Path) -> Iterable[str]:
+    if module.startswith(LEFT_OUT):
+        return (ANY,)
+    try:
+        tree = ast.parse(path.read_bytes())
+    except SyntaxError:
+        return (ANY,)
+    if is_open_ended(tree):
+        return (*defined(tree), ANY)
+    return [name for name in defined(tree) if not name.startswith("__")]
+
+
+def build(sources: dict[str, Names]) -> Index:
+    """One index of several vLLMs by version."""
+    versions = tuple(sorted(sources, key=Version))
+    modules: dict[str, dict[str, int]] = {}
+    for number, version in enumerate(versions):
+        for module, names in sources[version].items():
+            bits = modules.setdefault(module, {})
+            for name in names:
+                bits[name] = bits.get(name, 0) | 1 << number
+    return Index(versions, modules)
+
+
+def write(made: Index, path: Path = INDEX) -> None:
+    """Write an index the same way each time, whatever the clock says."""
+    modules = {
+        module: {name: f"{bits:x}" for name, bits in sorted(names.items())} for module, names in made.modules.items()
+    }
+    text = json.dumps({"versions": made.versions, "modules": dict(sorted(modules.items()))}, separators=(",", ":"))
+    path.write_bytes(gzip.compress(text.encode(), 9, mtime=0))
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Rewrite the index from folders."""
+    parser = argparse.ArgumentParser(prog="python -m spec_examples.targets.vllm_names", description=__doc__)
+    parser.add_argument("sources", nargs="+", metavar="VERSION=FOLDER", help="a vLLM and where it is unpacked")
+    options = parser.parse_args(arguments)
+    pairs = (text.partition("=") for text in options.sources)
+    made = build({version: read_source(Path(folder)) for version, _, folder in pairs})
+    write(made)
+    sys.stdout.write(
+        f"{len(made.modules)} modules of {len(made.versions)} versions, {INDEX.stat().st_size >> 10} KiB\n"
+    )
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
