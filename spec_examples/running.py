@@ -165,7 +165,7 @@ def meant(checked: Target, runner: str) -> str:
 
 
 def place(on: str) -> str:
-    """Return where a page's release is: the environment's own package serves for its version, and nothing is downloaded."""
+    """Return where a page's release is. The environment's own package serves for its version: nothing is downloaded."""
     return INSTALLED if on == installed_version() else on
 
 
