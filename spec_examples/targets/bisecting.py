@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from math import ceil, log2
 from typing import Literal
 
-from spec_examples.targets.commits import git
+from spec_examples.targets.commits import find, git
 
 Answer = Literal["old", "new", "skip"]
 """Whether a commit answers as the older end does, as the newer one does, or cannot be asked."""
@@ -42,15 +42,24 @@ class Search:
     say: Callable[[int, int, str], None] = lambda *_: None
     answers: dict[str, Answer] = field(default_factory=dict)
 
+    def __post_init__(self) -> None:
+        self.old, self.new = (find(self.folder, end) for end in (self.old, self.new))
+
     def run(self) -> tuple[str, ...]:
         """The commit at which the answer changes; several where those that cannot be asked hide it."""
-        found = self._within(NEAR)
-        if len(found) == 1 and self._confirms(found[0]):
+        found = self._within(NEAR, self.new)
+        if len(found) != 1:
+            return found or self._within(ALL, self.new)
+        (commit,) = found
+        if commit != self.new and self._answer(commit, 1) == "old":
+            return self._within(ALL, self.new)
+        before = self._parent(commit)
+        if before == self.old or self._answer(before, 1) != "new":
             return found
-        return found if len(found) > 1 else self._within(ALL)
+        return self._within(ALL, before)  # it was there already: what was left out brought it
 
-    def _within(self, paths: tuple[str, ...]) -> tuple[str, ...]:
-        olds, new = [self.old], self.new
+    def _within(self, paths: tuple[str, ...], new: str) -> tuple[str, ...]:
+        olds = [self.old, *(commit for commit, answer in self.answers.items() if answer == "old")]
         while True:
             between = self._between(olds, new, paths)
             left = [commit for commit in between if commit != new and self.answers.get(commit) != "skip"]
@@ -61,6 +70,9 @@ class Search:
                 olds.append(left[0])
             elif answer == "new":
                 new = left[0]
+
+    def _parent(self, commit: str) -> str:
+        return git(self.folder, "rev-parse", f"{commit}~1").strip()
 
     def _between(self, olds: list[str], new: str, paths: tuple[str, ...]) -> list[str]:
         """Commits that touch ``paths``, the one that halves them best first."""
@@ -74,7 +86,3 @@ class Search:
             self.say(number, number + ceil(log2(left + 1)) - 1, commit)
             self.answers[commit] = self.ask(commit)
         return self.answers[commit]
-
-    def _confirms(self, commit: str) -> bool:
-        """Whether the change is there: the last commit of a few is found by elimination, and may be innocent."""
-        return commit == self.new or self._answer(commit, 1) == "new"

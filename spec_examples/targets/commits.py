@@ -110,7 +110,9 @@ def _nearest_tag(folder: str, commit: str) -> str:
 
 def _write(folder: str, tree: str, names: list[str], place: Path) -> None:
     """Unpack entries of a tree, whole or not at all."""
-    done = _run(folder, "archive", "--format=tar", tree, *names)
+    # From the repository itself: git refuses to archive from a folder below it that the tree lacks.
+    repository = git(folder, "rev-parse", "--absolute-git-dir").strip()
+    done = _run(folder, "--git-dir", repository, "--work-tree", folder, "archive", "--format=tar", tree, *names)
     if done.returncode:
         raise TargetUnavailable(
             f"git archive in {folder}: {done.stderr.decode(errors='replace').strip().splitlines()[0]}"

@@ -29,7 +29,7 @@ def convert_model_config() -> None:
         OmniModelConfig.from_vllm_model_config = classmethod(_converted)
 
 
-def _converted(cls: Any, config: Any, **fields: Any) -> Any:
+def _converted(cls: Any, /, config: Any, **fields: Any) -> Any:
     """An instance with vLLM's values, the defaults of its own fields, and ``fields``; nothing is checked again."""
     made = object.__new__(cls)
     for each in dataclasses.fields(cls):
