@@ -40,6 +40,7 @@ from spec_examples.gate.commands.common import (
 )
 from spec_examples.running import Context
 from spec_examples.targets import Target, resolve
+from spec_examples.targets.target import AUTO
 
 MARKS = {"passed": "✓", "failed": "✗", "not-applicable": "·", "not-runnable": "?"}
 NEW_FAILURE = "!"
@@ -123,9 +124,8 @@ def _judge_own(options: argparse.Namespace, context: Context | None, say: Callab
     if options.record or options.shard != (1, 1):
         raise Stop(NOT_ASKED, "--record and --shard are for the published releases and their own runners")
     places = [options.vllm_omni] if options.vllm_omni else options.release or [Target().vllm_omni]
-    targets = [
-        resolve(place, runner, options.vllm, options.rev) for place in places for runner in options.runner or ["ar"]
-    ]
+    asked = [(place, runner) for place in places for runner in options.runner or ["ar"]]
+    targets = [resolve(place, runner, options.vllm or AUTO, options.rev) for place, runner in asked]
     records = []
     with session_for(context, True, Console(stderr=True)) as session:
         for target in targets:
