@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import argparse
 import ast
+import contextlib
 import gzip
 import json
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
@@ -19,6 +20,7 @@ from pathlib import Path
 
 from packaging.version import Version
 
+from spec_examples.targets import inherited
 from spec_examples.targets.errors import DamagedFile
 from spec_examples.targets.reached import defined, is_open_ended
 
@@ -39,6 +41,9 @@ LEFT_OUT = (
 )
 """Packages of which only the modules are listed: thousands of names, which tell nothing that others do not."""
 
+CALLS = ":calls"
+"""Stands for a module: its names are the features of methods that runners and schedulers inherit, in ``inherited``."""
+
 ANY = "*"
 """Stands for every name, in a module that may have any."""
 
@@ -52,6 +57,13 @@ class Index:
 
     versions: tuple[str, ...]
     modules: dict[str, dict[str, int]]
+
+    def allows(self, version: str, feature: str) -> bool:
+        """Whether that vLLM has what a call needs. A method that none of them has says nothing of any."""
+        features, bit = self.modules.get(CALLS, {}), 1 << self.versions.index(version)
+        if not features.get(inherited.method_of(feature), 0):
+            return True
+        return bool((features.get(feature, 0) | features.get(inherited.any_of(feature), 0)) & bit)
 
     def has(self, version: str, module: str, name: str) -> bool:
         """Whether that vLLM has a module and, unless ``name`` is empty, the name in it. A submodule is a name."""
@@ -83,7 +95,15 @@ def read_source(folder: Path) -> Names:
         parts = path.relative_to(folder).with_suffix("").parts
         module = ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
         found[module] = frozenset({"", *_names(module, path)})
+    found[CALLS] = frozenset(_features(folder))
     return found
+
+
+def _features(folder: Path) -> Iterator[str]:
+    for place in inherited.WHERE:
+        for path in sorted((folder / place).rglob("*.py")):
+            with contextlib.suppress(SyntaxError):
+                yield from inherited.provided(ast.parse(path.read_bytes()))
 
 
 def _names(module: str, path: Path) -> Iterable[str]:

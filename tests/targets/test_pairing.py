@@ -29,7 +29,7 @@ def choose(tmp_path, runner, installed=None, tag="", **beside):
 def test_the_only_one_with_every_name(tmp_path):
     assert choose(tmp_path, "from vllm.v1.outputs import Old, Both\n").version == "0.20.2"
     found = choose(tmp_path, "from vllm.v1.outputs import Later\n", installed="0.20.2", tag="v0.21.0")
-    assert found == pairing.Pairing("0.22.1", "the only one that has every name", ("0.22.1",))
+    assert found == pairing.Pairing("0.22.1", "the only one that fits", ("0.22.1",))
 
 
 def test_a_recipe_decides_between_several(tmp_path):
@@ -57,7 +57,7 @@ def test_a_requirement_outranks_a_recipe_and_that_the_tag(tmp_path):
 def test_the_installed_one_where_nothing_says_otherwise(tmp_path):
     both = "from vllm.v1.outputs import Both\n"
     assert choose(tmp_path, both, installed="0.21.3").version == "0.21.0"
-    assert choose(tmp_path, both, installed="0.19.0").why == "the newest that has every name"
+    assert choose(tmp_path, both, installed="0.19.0").why == "the newest that fits"
     assert choose(tmp_path, both).version == "0.22.1"
 
 
@@ -113,3 +113,41 @@ def test_the_index_that_is_shipped_has_the_vllms_of_the_catalogue(monkeypatch):
     assert shipped.has("0.30.0", "vllm.v1.worker.gpu_model_runner", "GPUModelRunner")
     assert not shipped.has("0.20.2", "vllm.v1.worker.gpu_model_runner", "NoSuchRunner")
     assert vllm_names.INDEX.stat().st_size < 300_000
+
+
+def runner_of(base):
+    return f"class Base:\n    def own(self): ...\n{base}"
+
+
+CALLED = {
+    "0.20.2": runner_of("    def prepare(self, rows): return 1, 2\n"),
+    "0.21.0": runner_of("    def prepare(self, rows, drafts): return 1, 2\n"),
+    "0.22.1": runner_of("    def prepare(self, rows, drafts): return 1, 2, 3\n    def later(self, **more): ...\n"),
+}
+
+
+@pytest.mark.parametrize(
+    ("call", "fitting"),
+    [
+        ("a, b = self.prepare(1)", ("0.20.2", "0.21.0")),
+        ("a, b, c = super().prepare(1)", ("0.22.1",)),
+        ("self.prepare(1, drafts=2)", ("0.21.0", "0.22.1")),
+        ("self.later(whatever=1)", ("0.22.1",)),
+        ("self.mine(1); self.from_elsewhere(2); self.held(3)", ("0.20.2", "0.21.0", "0.22.1")),
+        ("a, *b = self.prepare(1)", ("0.20.2", "0.21.0", "0.22.1")),
+    ],
+)
+def test_how_inherited_methods_are_called_tells_too(tmp_path, monkeypatch, call, fitting):
+    sources = {
+        version: vllm_names.read_source(write(tmp_path / version, {"vllm/v1/worker/base.py": text}))
+        for version, text in CALLED.items()
+    }
+    made = vllm_names.build(sources)
+    monkeypatch.setattr(vllm_names, "index", lambda: made)
+    runner = (
+        "from vllm.v1.worker.base import Base\n"
+        "class Runner(Base):\n"
+        "    def mine(self, rows): self.held = print\n"
+        f"    def run(self):\n        {call}\n"
+    )
+    assert choose(tmp_path, runner).fitting == fitting
