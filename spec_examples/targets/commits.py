@@ -35,8 +35,11 @@ def parse(text: str) -> tuple[str, str] | None:
     """Folder and revision of ``git+FOLDER@REV``; the revision is ``HEAD`` where none is given."""
     if not text.startswith("git+"):
         return None
-    folder, at, revision = text.removeprefix("git+").removeprefix("file://").rpartition("@")
-    return (folder, revision or "HEAD") if at else (revision, "HEAD")
+    place = text.removeprefix("git+").removeprefix("file://")
+    folder, at, revision = place.rpartition("@")
+    if not at or Path(place).is_dir():
+        return place, "HEAD"
+    return folder, revision or "HEAD"
 
 
 def unpack(folder: str, revision: str) -> Commit:
@@ -95,7 +98,7 @@ def _run(folder: str, *arguments: str) -> subprocess.CompletedProcess[bytes]:
         return subprocess.run(command, capture_output=True, timeout=TIMEOUT_S, env=ours, stdin=subprocess.DEVNULL)
     except FileNotFoundError as error:
         raise TargetUnavailable("no git is installed here, which reads commits") from error
-    except (OSError, subprocess.TimeoutExpired) as error:
+    except (OSError, ValueError, subprocess.TimeoutExpired) as error:  # a null byte in what was typed, for one
         raise TargetUnavailable(f"git {arguments[0]} in {folder}: {error}") from error
 
 

@@ -45,11 +45,13 @@ def state(found):
     return (found.folder / "vllm_omni" / "__init__.py").read_text().split()[-1]
 
 
-def test_what_a_person_writes():
+def test_what_a_person_writes(tmp_path):
     assert commits.parse("git+../omni@v0.21.0") == ("../omni", "v0.21.0")
     assert commits.parse("git+/a@b/omni@HEAD~2") == ("/a@b/omni", "HEAD~2")
     assert commits.parse("git+../omni") == ("../omni", "HEAD")
     assert commits.parse("../omni") is None
+    (tmp_path / "a@b").mkdir()
+    assert commits.parse(f"git+{tmp_path}/a@b") == (f"{tmp_path}/a@b", "HEAD")
 
 
 def test_a_revision_is_unpacked_and_the_work_tree_stays(repository):
@@ -160,3 +162,18 @@ def test_a_tree_that_cannot_start_is_no_end(repository, capsys):
     said = capsys.readouterr().err.splitlines()[-1]
     assert "HEAD cannot be tested" in said
     assert "vllm_omni/worker/gpu_ar_model_runner.py:1: syntax error" in said
+
+
+@pytest.mark.parametrize(
+    "odd", ["", "-", "--", "-1", "\0", "\n", "@", "@{u}", ":/", "..", "HEAD:vllm_omni", "é", "9" * 30]
+)
+def test_whatever_is_typed_for_a_revision_ends_in_one_line(repository, odd, capsys):
+    commit(tree(repository, {"worker/gpu_ar_model_runner.py": "def f(:\n"}), {})
+    for words in (
+        ["bisect", str(repository), "--good=HEAD", f"--bad={odd}"],
+        ["probe", f"--vllm-omni=git+{odd}@{odd}"],
+    ):
+        assert main(words) in (2, 3)
+        lines = capsys.readouterr().err.splitlines()
+        assert lines[-1].startswith("phase-contract: ")
+        assert "Traceback" not in "".join(lines)

@@ -64,8 +64,8 @@ def add(commands: Commands, default: Target) -> None:
     where.add_argument("--release", action="append", default=[], metavar="V", help="a published release (default: all)")
     where.add_argument(
         "--vllm-omni",
-        metavar="installed|PATH",
-        help="judge the environment's vLLM-Omni, or a folder that contains vllm_omni/, which is not recorded",
+        metavar="installed|PATH|git+FOLDER@REV",
+        help="judge the environment's vLLM-Omni, a folder that contains vllm_omni/, or a commit; none is recorded",
     )
     parser.add_argument(
         "--runner",
