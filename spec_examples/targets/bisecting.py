@@ -11,7 +11,8 @@ from dataclasses import dataclass, field
 from math import ceil, log2
 from typing import Literal
 
-from spec_examples.targets.commits import find, git
+from spec_examples.targets import commits
+from spec_examples.targets.commits import git
 
 Answer = Literal["old", "new", "skip"]
 """Whether a commit answers as the older end does, as the newer one does, or cannot be asked."""
@@ -43,7 +44,11 @@ class Search:
     answers: dict[str, Answer] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.old, self.new = (find(self.folder, end) for end in (self.old, self.new))
+        self.old, self.new = (commits.find(self.folder, end) for end in (self.old, self.new))
+        self._contents: dict[str, Answer] = {
+            commits.content(self.folder, self.old): "old",
+            commits.content(self.folder, self.new): "new",
+        }
 
     def run(self) -> tuple[str, ...]:
         """The commit at which the answer changes; several where those that cannot be asked hide it."""
@@ -82,7 +87,11 @@ class Search:
 
     def _answer(self, commit: str, left: int) -> Answer:
         if commit not in self.answers:
+            content = commits.content(self.folder, commit)
+            if same := self._contents.get(content):
+                self.answers[commit] = same
+                return same
             number = len(self.answers) + 1
             self.say(number, number + ceil(log2(left + 1)) - 1, commit)
-            self.answers[commit] = self.ask(commit)
+            self.answers[commit] = self._contents[content] = self.ask(commit)
         return self.answers[commit]
