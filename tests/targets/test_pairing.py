@@ -99,6 +99,13 @@ def test_a_module_that_may_have_any_name_has_every_name(tmp_path):
     assert not made.has("0.1.0", "vllm.other", "")
 
 
+def test_a_version_can_be_added_to_an_index(index):
+    assert vllm_names.build(vllm_names.sources(index)) == index
+    older = {version: names for version, names in vllm_names.sources(index).items() if version != "0.22.1"}
+    newest = {"0.22.1": vllm_names.sources(index)["0.22.1"]}
+    assert vllm_names.build(vllm_names.sources(vllm_names.build(older)) | newest) == index
+
+
 def test_an_index_survives_its_file(tmp_path, index):
     vllm_names.write(index, tmp_path / "index.gz")
     first = (tmp_path / "index.gz").read_bytes()
