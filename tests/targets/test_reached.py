@@ -56,6 +56,13 @@ def test_what_no_runner_imports_does_not_stop_it(tmp_path):
     assert broken(tmp_path) == []
 
 
+@pytest.mark.parametrize("patch", ["base.Gone = 1\n", "base.Gone: int = 1\n", 'setattr(base, "Gone", 1)\n'])
+def test_a_name_that_another_module_may_set_is_left_to_the_import(tmp_path, patch):
+    files = {RUNNER: "from .base import Gone\n", "worker/base.py": "", "__init__.py": patch}
+    tree(tmp_path, files)
+    assert broken(tmp_path) == []
+
+
 def test_a_package_whose_folder_is_enough(tmp_path):
     tree(
         tmp_path,
