@@ -26,6 +26,7 @@ from spec_examples.model_check.subject import named
 from spec_examples.running import Context, Made, meant, place
 from spec_examples.scenario import Scenario
 from spec_examples.targets import Target, resolve
+from spec_examples.targets.target import AUTO
 from spec_examples.trace import Trace
 
 
@@ -97,4 +98,4 @@ def _target(options: argparse.Namespace, context: Context | None) -> Target:
         return target_of(options)
     if options.vllm_omni == context.target.vllm_omni:
         return context.target.with_runner(meant(context.target, options.runner))
-    return resolve(place(options.vllm_omni), options.runner, options.vllm)
+    return resolve(place(options.vllm_omni), options.runner, options.vllm or AUTO)
