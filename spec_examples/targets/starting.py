@@ -16,6 +16,7 @@ import sys
 import traceback
 from pathlib import Path
 
+from spec_examples.setting_up import environments
 from spec_examples.targets import absent, older_lines
 from spec_examples.targets.errors import TargetBroken, TargetUnavailable
 
@@ -147,7 +148,12 @@ def _not_installed(missing: tuple[str, ...], expect: str | None) -> str:
     more = _read(Path(expect)) if expect else ()
     every = list(dict.fromkeys((*missing, *more)))
     packages = " ".join(absent.package_of(module) for module in every)
-    return f"vLLM-Omni does not import: {', '.join(every)} not installed here; pip install {packages}"
+    return f"vLLM-Omni does not import: {', '.join(every)} not installed here; {_pip()} install {packages}"
+
+
+def _pip() -> str:
+    """The command that installs into this environment, and what spares it where ``--setup`` did not make this one."""
+    return f"{sys.executable} -m pip" if environments.is_one(sys.prefix) else "add --setup, or pip"
 
 
 def _read(tree: Path) -> tuple[str, ...]:
