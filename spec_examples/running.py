@@ -146,7 +146,7 @@ def put(scenario: Scenario, *, on: str | None = None, runner: str | None = None)
     """The trace of a scenario, on the target in force or the one that is named; raises as ``run`` does."""
     context = current()
     if on:
-        target = resolve(_place(on), runner or "ar")
+        target = resolve(place(on), runner or "ar")
     else:
         target = context.target.with_runner(meant(context.target, runner)) if runner else context.target
     trace = context.put(target, scenario, named="release" if on else "runner" if runner else None)
@@ -164,8 +164,8 @@ def meant(checked: Target, runner: str) -> str:
     return checked.runner if runner == "ar" and ":" in checked.runner else runner
 
 
-def _place(on: str) -> str:
-    """The environment's own package serves for its version: a page that names that release downloads nothing."""
+def place(on: str) -> str:
+    """Return where a page's release is. The environment's own package serves for its version: nothing is downloaded."""
     return INSTALLED if on == installed_version() else on
 
 

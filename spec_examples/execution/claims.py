@@ -10,7 +10,7 @@ from packaging.version import InvalidVersion, Version
 from spec_examples.execution.result import Result
 from spec_examples.markdown import Example, Page
 from spec_examples.targets import Target, TargetUnavailable, resolve
-from spec_examples.targets.catalogue import sampled
+from spec_examples.targets.catalogue import release, sampled
 from spec_examples.targets.target import INSTALLED, installed_version
 
 if TYPE_CHECKING:
@@ -41,10 +41,13 @@ def evaluate(page: PageExecution, admonition: Example) -> dict[str, Result]:
 
 
 def releases_at_hand() -> tuple[tuple[Version, Target], ...]:
-    """The catalogue's sample of releases and the installed one, oldest first."""
-    found = {Version(release.vllm_omni): resolve(release.vllm_omni) for release in sampled()}
+    """Return the catalogue's sample of releases and the installed one if it is published, oldest first.
+
+    What is installed may be a checkout with any version; a claim about releases says nothing of it.
+    """
+    found = {Version(each.vllm_omni): resolve(each.vllm_omni) for each in sampled()}
     installed = installed_version()
-    if installed and installed != "unknown":
+    if installed and release(installed):
         found[Version(installed)] = resolve(INSTALLED)
     return tuple(sorted(found.items(), key=lambda item: item[0]))
 

@@ -59,7 +59,7 @@ def asked_of_releases(session: Asked) -> dict[tuple[Scenario, Target], Trace]:
 
 
 def _may_be_kept(scenario: Scenario, target: Target) -> bool:
-    return target.is_release and _is_fixed(target.runner) and may_be_shipped(scenario.talker)
+    return target.is_release and not target.vllm and _is_fixed(target.runner) and may_be_shipped(scenario.talker)
 
 
 def _is_fixed(runner: str) -> bool:

@@ -39,11 +39,11 @@ def pytest_configure(config: pytest.Config) -> None:
     if not config.getoption("phase_contract"):
         return
     from spec_examples import pages
-    from spec_examples.targets import TargetUnavailable, resolve
+    from spec_examples.targets import TargetBroken, TargetUnavailable, resolve
 
     try:
         target = resolve(config.option.phase_contract_vllm_omni, config.option.phase_contract_runner)
-    except TargetUnavailable as error:
+    except (TargetUnavailable, TargetBroken) as error:
         raise pytest.UsageError(f"--phase-contract: {error}") from error
     config.option.phase_contract_vllm_omni = target.vllm_omni  # absolute, for processes with another folder
     here = config.invocation_params.dir

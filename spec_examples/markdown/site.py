@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -39,15 +40,20 @@ _PLAIN_CODE = {"linenums": None, "line_spans": "", "anchor_linenums": False, "li
 
 def config_of(path: Path) -> Path | None:
     """The nearest ``mkdocs.yml`` above ``path``."""
-    return next((folder / CONFIG for folder in path.absolute().parents if (folder / CONFIG).is_file()), None)
+    return next((folder / CONFIG for folder in _absolute(path).parents if (folder / CONFIG).is_file()), None)
+
+
+def _absolute(path: Path) -> Path:
+    """Return ``path`` from the root and without ``..``, so that a page has one name from any working directory."""
+    return Path(os.path.abspath(path))
 
 
 def name(path: Path) -> str:
     """``path`` as ids show it: below the folder of ``mkdocs.yml``, else below the working directory, else as given."""
     config = config_of(path)
     for folder in (config.parent if config else None, Path.cwd()):
-        if folder and path.absolute().is_relative_to(folder):
-            return path.absolute().relative_to(folder).as_posix()
+        if folder and _absolute(path).is_relative_to(folder):
+            return _absolute(path).relative_to(folder).as_posix()
     return path.as_posix()
 
 

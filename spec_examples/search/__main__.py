@@ -14,7 +14,7 @@ from pathlib import Path
 
 from spec_examples.conformance.known import known
 from spec_examples.search.hunt import Found, Profile, hunt
-from spec_examples.targets import Session, TargetUnavailable, resolve
+from spec_examples.targets import Session, TargetBroken, TargetUnavailable, resolve
 from spec_examples.trace import Environment
 
 RECORDED = Path(__file__).with_name("reached.json")
@@ -48,7 +48,7 @@ def main(arguments: list[str] | None = None) -> int:
                 hunt(session, target, profile, tuple(expected), found)
                 _say(f"seed {seed}: {found.reached.steps} steps, {found.steps_a_second:.0f} a second\n")
                 seed += 1
-    except TargetUnavailable as error:
+    except (TargetUnavailable, TargetBroken) as error:
         _say(f"{error}\n")
         return 2
     report = _report(found, environment, range(options.seed, seed))

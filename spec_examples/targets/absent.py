@@ -104,6 +104,13 @@ class Finder:
         """Do nothing: it is complete."""
 
 
+def _numba() -> ModuleType:
+    """The stand-in that drafting by n-grams runs on, which loops."""
+    from spec_examples.targets import stand_ins
+
+    return stand_ins._numba()
+
+
 def _is_only_asked() -> bool:
     """Whether ``importlib.util.find_spec`` asks, rather than an import."""
     frame = sys._getframe(2)
@@ -136,6 +143,8 @@ def collect(step: Callable[[], None]) -> tuple[str, ...]:
                     return tuple(missing)
                 raise
             finder.names.add(top)
+            if top == "numba":
+                sys.modules[top] = _numba()
             if top not in HARMLESS:
                 missing.append(top)
         except Exception:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from math import ceil, log2
 from typing import Literal
 
+from spec_examples.targets import commits
 from spec_examples.targets.commits import git
 
 Answer = Literal["old", "new", "skip"]
@@ -42,15 +43,28 @@ class Search:
     say: Callable[[int, int, str], None] = lambda *_: None
     answers: dict[str, Answer] = field(default_factory=dict)
 
+    def __post_init__(self) -> None:
+        self.old, self.new = (commits.find(self.folder, end) for end in (self.old, self.new))
+        self._contents: dict[str, Answer] = {
+            commits.content(self.folder, self.old): "old",
+            commits.content(self.folder, self.new): "new",
+        }
+
     def run(self) -> tuple[str, ...]:
         """The commit at which the answer changes; several where those that cannot be asked hide it."""
-        found = self._within(NEAR)
-        if len(found) == 1 and self._confirms(found[0]):
+        found = self._within(NEAR, self.new)
+        if len(found) != 1:
+            return found or self._within(ALL, self.new)
+        (commit,) = found
+        if commit != self.new and self._answer(commit, 1) == "old":
+            return self._within(ALL, self.new)
+        before = self._parent(commit)
+        if before == self.old or self._answer(before, 1) != "new":
             return found
-        return found if len(found) > 1 else self._within(ALL)
+        return self._within(ALL, before)  # it was there already: what was left out brought it
 
-    def _within(self, paths: tuple[str, ...]) -> tuple[str, ...]:
-        olds, new = [self.old], self.new
+    def _within(self, paths: tuple[str, ...], new: str) -> tuple[str, ...]:
+        olds = [self.old, *(commit for commit, answer in self.answers.items() if answer == "old")]
         while True:
             between = self._between(olds, new, paths)
             left = [commit for commit in between if commit != new and self.answers.get(commit) != "skip"]
@@ -62,6 +76,9 @@ class Search:
             elif answer == "new":
                 new = left[0]
 
+    def _parent(self, commit: str) -> str:
+        return git(self.folder, "rev-parse", f"{commit}~1").strip()
+
     def _between(self, olds: list[str], new: str, paths: tuple[str, ...]) -> list[str]:
         """Commits that touch ``paths``, the one that halves them best first."""
         bounds = [f"^{commit}" for commit in olds]
@@ -70,11 +87,11 @@ class Search:
 
     def _answer(self, commit: str, left: int) -> Answer:
         if commit not in self.answers:
+            content = commits.content(self.folder, commit)
+            if same := self._contents.get(content):
+                self.answers[commit] = same
+                return same
             number = len(self.answers) + 1
             self.say(number, number + ceil(log2(left + 1)) - 1, commit)
-            self.answers[commit] = self.ask(commit)
+            self.answers[commit] = self._contents[content] = self.ask(commit)
         return self.answers[commit]
-
-    def _confirms(self, commit: str) -> bool:
-        """Whether the change is there: the last commit of a few is found by elimination, and may be innocent."""
-        return commit == self.new or self._answer(commit, 1) == "new"

@@ -35,8 +35,11 @@ def parse(text: str) -> tuple[str, str] | None:
     """Folder and revision of ``git+FOLDER@REV``; the revision is ``HEAD`` where none is given."""
     if not text.startswith("git+"):
         return None
-    folder, at, revision = text.removeprefix("git+").removeprefix("file://").rpartition("@")
-    return (folder, revision or "HEAD") if at else (revision, "HEAD")
+    place = text.removeprefix("git+").removeprefix("file://")
+    folder, at, revision = place.rpartition("@")
+    if not at or Path(place).is_dir():
+        return place, "HEAD"
+    return folder, revision or "HEAD"
 
 
 def unpack(folder: str, revision: str) -> Commit:
@@ -46,18 +49,31 @@ def unpack(folder: str, revision: str) -> Commit:
     Raises ``TargetUnavailable`` in one line.
     """
     found = find(folder, revision)
-    prefix = git(folder, "rev-parse", "--show-prefix").strip() if _has_work_tree(folder) else ""
-    listed = git(folder, "ls-tree", "-z", "--full-tree", f"{found}:{prefix}".removesuffix("/"))
-    lines = {line.partition("\t")[2]: line for line in listed.split("\0")}
-    entries = {name: line for name, line in lines.items() if NEEDED.fullmatch(name)}
+    tree, entries = _needed(folder, found)
     if "vllm_omni" not in entries:
         raise TargetUnavailable(f"{folder} contains no vllm_omni/ in {revision}: give the folder that it lies in")
-    digest = hashlib.sha256("\n".join(entries.values()).encode()).hexdigest()
-    place = cache_folder() / "trees" / digest[:20]
+    place = cache_folder() / "trees" / _digest(entries)[:20]
     if not (place / "vllm_omni").is_dir():
-        _write(folder, f"{found}:{prefix}".removesuffix("/"), sorted(entries), place)
+        _write(folder, tree, sorted(entries), place)
     subject = git(folder, "show", "--no-patch", "--format=%s", found).strip()
     return Commit(place, found, subject, _nearest_tag(folder, found))
+
+
+def content(folder: str, commit: str) -> str:
+    """A digest of what a target needs of a commit: two commits with the same one are the same target."""
+    return _digest(_needed(folder, commit)[1])
+
+
+def _needed(folder: str, commit: str) -> tuple[str, dict[str, str]]:
+    """The tree of ``folder`` in a commit, and git's lines for those of its entries that a target needs, by name."""
+    prefix = git(folder, "rev-parse", "--show-prefix").strip() if _has_work_tree(folder) else ""
+    tree = f"{commit}:{prefix}".removesuffix("/")
+    lines = {line.partition("\t")[2]: line for line in git(folder, "ls-tree", "-z", "--full-tree", tree).split("\0")}
+    return tree, {name: line for name, line in lines.items() if NEEDED.fullmatch(name)}
+
+
+def _digest(entries: dict[str, str]) -> str:
+    return hashlib.sha256("\n".join(entries.values()).encode()).hexdigest()
 
 
 def find(folder: str, revision: str) -> str:
@@ -95,7 +111,7 @@ def _run(folder: str, *arguments: str) -> subprocess.CompletedProcess[bytes]:
         return subprocess.run(command, capture_output=True, timeout=TIMEOUT_S, env=ours, stdin=subprocess.DEVNULL)
     except FileNotFoundError as error:
         raise TargetUnavailable("no git is installed here, which reads commits") from error
-    except (OSError, subprocess.TimeoutExpired) as error:
+    except (OSError, ValueError, subprocess.TimeoutExpired) as error:  # a null byte in what was typed, for one
         raise TargetUnavailable(f"git {arguments[0]} in {folder}: {error}") from error
 
 
@@ -110,7 +126,9 @@ def _nearest_tag(folder: str, commit: str) -> str:
 
 def _write(folder: str, tree: str, names: list[str], place: Path) -> None:
     """Unpack entries of a tree, whole or not at all."""
-    done = _run(folder, "archive", "--format=tar", tree, *names)
+    # From the repository itself: git refuses to archive from a folder below it that the tree lacks.
+    repository = git(folder, "rev-parse", "--absolute-git-dir").strip()
+    done = _run(folder, "--git-dir", repository, "--work-tree", folder, "archive", "--format=tar", tree, *names)
     if done.returncode:
         raise TargetUnavailable(
             f"git archive in {folder}: {done.stderr.decode(errors='replace').strip().splitlines()[0]}"

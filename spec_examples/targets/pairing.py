@@ -6,6 +6,7 @@ several. Names decide first because files lag: a branch moves to a new vLLM befo
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
@@ -13,7 +14,7 @@ from pathlib import Path
 
 from packaging.version import InvalidVersion, Version
 
-from spec_examples.targets import catalogue, vllm_names
+from spec_examples.targets import catalogue, inherited, vllm_names
 from spec_examples.targets.errors import TargetUnavailable
 from spec_examples.targets.hints import Hint, hints
 from spec_examples.targets.reached import Tree, certain_imports
@@ -52,6 +53,7 @@ def choose(folder: Path, installed: str | None = None, tag: str = "") -> Pairing
         raise TargetUnavailable(_none_fits(missing))
     more = set(_looked_at(folder))
     closer = [version for version in fitting if not lacking(index, version, more)] or fitting
+    closer = _least_wrong(index, closer, _calls(tree))
     version, why = _decide(closer, list(hints(folder, tag)), installed)
     return Pairing(version, why, tuple(closer))
 
@@ -59,6 +61,23 @@ def choose(folder: Path, installed: str | None = None, tag: str = "") -> Pairing
 def lacking(index: vllm_names.Index, version: str, names: Iterable[Name]) -> tuple[str, ...]:
     """The names that a version of vLLM has not, as they would be written."""
     return tuple(sorted(".".join(filter(None, name)) for name in names if not index.has(version, *name)))
+
+
+def _calls(tree: Tree) -> set[str]:
+    """What the tree's runners and schedulers need of the methods that they inherit."""
+    modules = [
+        ast.parse(module.path.read_bytes())
+        for name, module in tree.modules.items()
+        if name.startswith(("vllm_omni.worker", "vllm_omni.core")) and not module.error
+    ]
+    own = {name for module in modules for name in inherited.own_names(module)}
+    return {feature for module in modules for feature in inherited.needed(module, own)}
+
+
+def _least_wrong(index: vllm_names.Index, versions: list[str], calls: set[str]) -> list[str]:
+    """The versions whose methods the fewest calls do not fit. Attributes may be set elsewhere, so none is required."""
+    wrong = {version: sum(not index.allows(version, call) for call in calls) for version in versions}
+    return [version for version in versions if wrong[version] == min(wrong.values())]
 
 
 def _looked_at(folder: Path) -> Iterable[Name]:
@@ -71,7 +90,7 @@ def _looked_at(folder: Path) -> Iterable[Name]:
 def _decide(fitting: list[str], said: list[Hint], installed: str | None) -> tuple[str, str]:
     """One of several that have every name."""
     if len(fitting) == 1:
-        return fitting[0], "the only one that has every name"
+        return fitting[0], "the only one that fits"
     for hint in said:
         for version in fitting:
             if catalogue.minor(version) == hint.minor:
@@ -81,7 +100,7 @@ def _decide(fitting: list[str], said: list[Hint], installed: str | None) -> tupl
         return nearest, f"the nearest to {said[0].version}, which {said[0].source} names"
     if installed and (same := next((v for v in fitting if is_minor_of(v, installed)), None)):
         return same, "installed here"
-    return fitting[-1], "the newest that has every name"
+    return fitting[-1], "the newest that fits"
 
 
 def _distance(version: str, wanted: tuple[int, int]) -> int:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import os
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache, cached_property
@@ -208,7 +209,12 @@ class Tree:
         below = f"{each.module}.{each.name}"
         if each.name.startswith("__") or self.module(below) or self._is_namespace(below):
             return ""
-        return f"{each.module} has no {each.name}"
+        return "" if self._is_set_elsewhere(each.name) else f"{each.module} has no {each.name}"
+
+    def _is_set_elsewhere(self, name: str) -> bool:
+        """Whether some module may give another one this name, as patches do: only an import can tell then."""
+        setting = re.compile(rf"""\.{name}\s*(:[^=\n]*)?=[^=]|["']{name}["']""")
+        return any(setting.search(module.path.read_text(errors="replace")) for module in self.modules.values())
 
     def _relative(self, module: Module) -> str:
         return str(module.path.relative_to(self.folder))

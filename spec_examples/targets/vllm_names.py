@@ -1,17 +1,19 @@
 """The names that each vLLM has, by module: enough to tell which vLLM a tree goes with, without having any of them.
 
-``vllm_names.json.gz`` is generated: ``python -m spec_examples.targets.vllm_names VERSION=FOLDER…`` reads the folders,
-each of which contains a ``vllm/``, and rewrites it.
+``vllm_names.json.gz`` is generated. ``python -m spec_examples.targets.vllm_names VERSION…`` adds versions of the
+catalogue to it, which are downloaded; ``VERSION=FOLDER`` reads a folder that contains a ``vllm/`` instead. With
+``--anew`` it has these alone.
 """
 
 from __future__ import annotations
 
 import argparse
 import ast
+import contextlib
 import gzip
 import json
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
@@ -19,7 +21,8 @@ from pathlib import Path
 
 from packaging.version import Version
 
-from spec_examples.targets.errors import DamagedFile
+from spec_examples.targets import catalogue, inherited, install
+from spec_examples.targets.errors import DamagedFile, TargetUnavailable
 from spec_examples.targets.reached import defined, is_open_ended
 
 INDEX = Path(__file__).with_name("vllm_names.json.gz")
@@ -39,6 +42,9 @@ LEFT_OUT = (
 )
 """Packages of which only the modules are listed: thousands of names, which tell nothing that others do not."""
 
+CALLS = ":calls"
+"""Stands for a module: its names are the features of methods that runners and schedulers inherit, in ``inherited``."""
+
 ANY = "*"
 """Stands for every name, in a module that may have any."""
 
@@ -52,6 +58,13 @@ class Index:
 
     versions: tuple[str, ...]
     modules: dict[str, dict[str, int]]
+
+    def allows(self, version: str, feature: str) -> bool:
+        """Whether that vLLM has what a call needs. A method that none of them has says nothing of any."""
+        features, bit = self.modules.get(CALLS, {}), 1 << self.versions.index(version)
+        if not features.get(inherited.method_of(feature), 0):
+            return True
+        return bool((features.get(feature, 0) | features.get(inherited.any_of(feature), 0)) & bit)
 
     def has(self, version: str, module: str, name: str) -> bool:
         """Whether that vLLM has a module and, unless ``name`` is empty, the name in it. A submodule is a name."""
@@ -83,7 +96,15 @@ def read_source(folder: Path) -> Names:
         parts = path.relative_to(folder).with_suffix("").parts
         module = ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
         found[module] = frozenset({"", *_names(module, path)})
+    found[CALLS] = frozenset(_features(folder))
     return found
+
+
+def _features(folder: Path) -> Iterator[str]:
+    for place in inherited.WHERE:
+        for path in sorted((folder / place).rglob("*.py")):
+            with contextlib.suppress(SyntaxError):
+                yield from inherited.provided(ast.parse(path.read_bytes()))
 
 
 def _names(module: str, path: Path) -> Iterable[str]:
@@ -104,8 +125,8 @@ def build(sources: dict[str, Names]) -> Index:
     modules: dict[str, dict[str, int]] = {}
     for number, version in enumerate(versions):
         for module, names in sources[version].items():
-            bits = modules.setdefault(module, {})
             for name in names:
+                bits = modules.setdefault(module, {})
                 bits[name] = bits.get(name, 0) | 1 << number
     return Index(versions, modules)
 
@@ -119,18 +140,43 @@ def write(made: Index, path: Path = INDEX) -> None:
     path.write_bytes(gzip.compress(text.encode(), 9, mtime=0))
 
 
+def sources(made: Index) -> dict[str, Names]:
+    """What an index was built of."""
+    return {
+        version: {
+            module: frozenset(name for name, bits in names.items() if bits >> number & 1)
+            for module, names in made.modules.items()
+            if any(bits >> number & 1 for bits in names.values())
+        }
+        for number, version in enumerate(made.versions)
+    }
+
+
 def main(arguments: list[str] | None = None) -> int:
-    """Rewrite the index from folders."""
+    """Add to the index, or rewrite it."""
     parser = argparse.ArgumentParser(prog="python -m spec_examples.targets.vllm_names", description=__doc__)
-    parser.add_argument("sources", nargs="+", metavar="VERSION=FOLDER", help="a vLLM and where it is unpacked")
+    parser.add_argument("sources", nargs="+", metavar="VERSION[=FOLDER]", help="a vLLM, and where it is unpacked")
+    parser.add_argument("--anew", action="store_true", help="leave out what the index has")
     options = parser.parse_args(arguments)
-    pairs = (text.partition("=") for text in options.sources)
-    made = build({version: read_source(Path(folder)) for version, _, folder in pairs})
+    read = {} if options.anew else sources(index())
+    try:
+        for version, _, folder in (text.partition("=") for text in options.sources):
+            read[version] = read_source(Path(folder) if folder else _published(version))
+    except TargetUnavailable as error:
+        sys.stderr.write(f"{error}\n")
+        return 2
+    made = build(read)
     write(made)
-    sys.stdout.write(
-        f"{len(made.modules)} modules of {len(made.versions)} versions, {INDEX.stat().st_size >> 10} KiB\n"
-    )
+    kib = INDEX.stat().st_size >> 10
+    sys.stdout.write(f"{len(made.modules)} modules of {len(made.versions)} versions, {kib} KiB\n")
     return 0
+
+
+def _published(version: str) -> Path:
+    known = catalogue.vllm(version)
+    if known is None:
+        raise TargetUnavailable(f"vLLM {version} is in no catalogue: add it to releases.toml or vllms.toml")
+    return install.install_vllm(known)
 
 
 if __name__ == "__main__":

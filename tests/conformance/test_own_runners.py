@@ -30,8 +30,8 @@ WRONG = {
     "BelievesTheModel": ("FIELD-7", "FIELD-2", "FIELD-4"),
     "ForgetsTheLength": ("HOOK-1", "FIELD-1", "FIELD-4", "FIELD-5", "FIELD-6", "FIELD-7", "ROUTE-6"),
     "BatchAsPrefill": ("HOOK-2", "FIELD-3", "FIELD-4", "FIELD-6"),
-    "ReplacesNestedState": ("STATE-1",),
-    "RemembersTheEnded": ("STATE-2",),
+    "ReplacesNestedState": ("STATE-1", "ROUTE-6"),
+    "RemembersTheEnded": ("STATE-2", "ROUTE-6"),
     "ScalarWhenMixed": ("ROUTE-1",),
     "MtpTwice": ("ROUTE-2",),
     "TouchesPrompt": ("ROUTE-3",),
@@ -44,6 +44,15 @@ WRONG = {
 
 A value that is stale, latched or the model's is also a wrong value, and one that does not arrive has no value at all.
 """
+
+SOUND = (
+    "runner:MyModelRunner",
+    "sound:OneByOne",
+    "sound:ForgetsThePreempted",
+    "sound:IgnoresSeeds",
+    "sound:OtherName",
+)
+"""Runners of the plugin that keep the contract, each in a way of its own."""
 
 SHOWN = (
     "MyModelRunner",
@@ -93,6 +102,19 @@ def test_a_check_of_the_clause_s_page_is_red_on_it_and_on_nothing_else(plugins, 
     report = json.loads(out)
     assert WRONG[name][0] in {clause for example in report["examples"] for clause in violated(example)}
     assert {each["clause"] for each in report["broken"]} <= set(WRONG[name])
+
+
+@pytest.mark.clause("OWN-2")
+@pytest.mark.parametrize("name", SOUND)
+def test_the_pages_hold_on_a_runner_that_keeps_the_contract(plugins, name, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    contract = HERE.parents[1] / "docs" / "contract"
+    pages = [str(page) for page in sorted(contract.glob("*.md")) if page.name != "compatibility.md"]
+    target = resolve(runner=f"my_plugin.{name}")
+    status = main(["check", *pages, "--format", "json", "--runner", target.runner], context=Context(plugins, target))
+    out, err = capsys.readouterr()
+    red = [f"{each['id']} {each['message']}" for each in json.loads(out)["examples"] if each["outcome"] != "passed"]
+    assert (status, red) == (0, []), err
 
 
 def violated(example):

@@ -143,7 +143,9 @@ def test_a_file_is_read_with_its_line_endings(tmp_path: Path):
 def test_ids_are_below_the_folder_of_the_site(tmp_path: Path):
     (tmp_path / "mkdocs.yml").write_text("site_name: x\nmarkdown_extensions: [pymdownx.superfences]\n")
     (tmp_path / "docs").mkdir()
-    assert read(tmp_path / "docs" / "page.md", "```\na\n```\n").examples[0].id == "docs/page.md:1"
+    (tmp_path / "docs" / "guides").mkdir()
+    for path in ("docs/page.md", "docs/guides/../page.md"):
+        assert read(tmp_path / path, "```\na\n```\n").examples[0].id == "docs/page.md:1"
 
 
 @pytest.mark.parametrize(

@@ -5,10 +5,11 @@ import shutil
 from pathlib import Path
 
 import pytest
+from trees import tree, write
 
 from spec_examples import rows
 from spec_examples.scenario import Limits, Request, Scenario
-from spec_examples.targets import Session, Target, TargetUnavailable, resolve
+from spec_examples.targets import Session, Target, TargetUnavailable, resolve, starting
 
 INSTALLED = Path(importlib.util.find_spec("vllm_omni").origin).parent
 SPLIT = Scenario(requests=(Request(5, id="split"), Request(1, id="single")), limits=Limits(budget=4))
@@ -36,25 +37,45 @@ def test_neither_a_version_nor_a_folder():
         resolve("no/such/folder")
 
 
-@pytest.mark.runner
-def test_a_vllm_that_does_not_pair(tmp_path):
-    package = tmp_path / "vllm_omni"
-    package.mkdir()
-    (package / "__init__.py").write_text('__version__ = "0.29.1"\n')
-    with Session() as one, pytest.raises(TargetUnavailable) as caught:
-        one.run(SPLIT, resolve(str(tmp_path)))
-    line = str(caught.value)
-    assert "does not pair with vLLM-Omni 0.29.1: install vLLM 0.29.x beside it" in line
-    assert "\n" not in line
+def test_versions_that_do_not_pair_are_said_of_the_installed_pair_alone():
+    with pytest.raises(TargetUnavailable) as caught:
+        starting._check_pairing("0.29.1", "0.30.0")
+    assert str(caught.value) == "vLLM 0.30.0 does not pair with vLLM-Omni 0.29.1: install vLLM 0.29.x beside it"
+    starting._check_pairing("0.30.1.dev7", "0.30.0")
+    starting._check_pairing("dev", "0.30.0")
 
 
-@pytest.mark.runner
-def test_a_vllm_omni_that_does_not_import(tmp_path):
-    package = tmp_path / "vllm_omni"
-    package.mkdir()
-    (package / "__init__.py").write_text("import no_such_package\n")
-    with Session() as one, pytest.raises(TargetUnavailable, match="does not import: No module named 'no_such_package'"):
-        one.run(SPLIT, resolve(str(tmp_path)))
+def test_the_vllm_that_a_person_names(tmp_path):
+    folder = str(tree(tmp_path / "omni", {}))
+    with_vllm = str(write(tmp_path / "vllm-checkout", {"vllm/__init__.py": ""}))
+    assert resolve(folder, vllm="0.21.0").vllm == "0.21.0"
+    assert resolve(folder, vllm=with_vllm).vllm == with_vllm
+    assert resolve(folder, vllm="installed").vllm == ""
+    assert resolve("0.22.0").vllm == resolve("0.22.0", vllm="auto").vllm == resolve().vllm == ""
+    assert not resolve("0.22.0", vllm="0.23.0").never_changes
+    with pytest.raises(TargetUnavailable, match=r"has one vLLM per minor version: write 0\.20\.2"):
+        resolve(folder, vllm="0.20.0")
+    with pytest.raises(TargetUnavailable, match="contains no vllm/"):
+        resolve(folder, vllm=folder)
+    with pytest.raises(
+        TargetUnavailable, match="--vllm 'x' is neither auto, nor installed, nor a version, nor a folder"
+    ):
+        resolve(folder, vllm="x")
+
+
+def test_a_vllm_beside_the_tree_is_taken_without_a_word(tmp_path):
+    folder = tree(tmp_path, {"worker/gpu_ar_model_runner.py": "from vllm.no_published_vllm import has\n"})
+    write(folder, {"vllm/__init__.py": ""})
+    assert resolve(str(folder)).vllm == ""
+
+
+def test_a_tree_that_is_too_old_to_run(tmp_path):
+    old = "from vllm.v1.worker.gpu_model_runner import GPUModelRunner\n"
+    folder = tree(tmp_path, {"worker/gpu_ar_model_runner.py": old}, requirements_txt="vllm==0.14.0\n")
+    with pytest.raises(
+        TargetUnavailable, match=r"goes with vLLM 0\.14\.1, and is not run here: runners before 0.17 can"
+    ):
+        resolve(str(folder))
 
 
 @pytest.mark.runner

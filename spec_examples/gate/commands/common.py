@@ -15,7 +15,7 @@ from rich.console import Console
 from spec_examples.running import Context
 from spec_examples.setting_up import environments
 from spec_examples.targets import Session, Target, resolve
-from spec_examples.targets.target import AUTO, RUNNERS
+from spec_examples.targets.target import AUTO, INSTALLED, RUNNERS
 from spec_examples.whole_files import whole
 
 AGREED, DISAGREED, NOT_ASKED, BROKEN = 0, 1, 2, 3
@@ -64,6 +64,7 @@ def add_target_options(parser: argparse.ArgumentParser, default: Target) -> None
         help="the environment's vLLM-Omni, a published release, a folder that contains vllm_omni/, or a commit of one",
     )
     add_vllm_options(parser)
+    parser.set_defaults(in_force=default)
     parser.add_argument(
         "--bisect", action="store_true", help="end with 125 instead of 2 or 3, as git bisect run wants it"
     )
@@ -80,7 +81,6 @@ def add_vllm_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--vllm",
         metavar="auto|VERSION|PATH|installed",
-        default=AUTO,
         help="the vLLM that it runs on (default: auto, which finds the one that a folder goes with)",
     )
     parser.add_argument("--rev", metavar="REV", default="", help="a commit of the repository of --vllm-omni PATH")
@@ -106,8 +106,14 @@ def python_for(options: argparse.Namespace) -> str:
 
 
 def target_of(options: argparse.Namespace) -> Target:
-    """The target that the options name. Raises ``TargetUnavailable`` and ``TargetBroken``, as ``resolve`` does."""
-    return resolve(options.vllm_omni, options.runner, options.vllm, options.rev, options.setup)
+    """The target that the options name: that in force, which has its vLLM already, where they name no other.
+
+    Raises ``TargetUnavailable`` and ``TargetBroken``, as ``resolve`` does.
+    """
+    in_force: Target = options.in_force
+    if options.vllm_omni == in_force.vllm_omni != INSTALLED and not options.vllm and not options.rev:
+        return in_force.with_runner(options.runner)
+    return resolve(options.vllm_omni, options.runner, options.vllm or AUTO, options.rev, options.setup)
 
 
 def add_output_options(parser: argparse.ArgumentParser, formats: Iterable[str] = ("text", "json")) -> None:

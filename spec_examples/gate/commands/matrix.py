@@ -40,6 +40,7 @@ from spec_examples.gate.commands.common import (
 )
 from spec_examples.running import Context
 from spec_examples.targets import Target, resolve
+from spec_examples.targets.target import AUTO
 
 MARKS = {"passed": "✓", "failed": "✗", "not-applicable": "·", "not-runnable": "?"}
 NEW_FAILURE = "!"
@@ -63,8 +64,8 @@ def add(commands: Commands, default: Target) -> None:
     where.add_argument("--release", action="append", default=[], metavar="V", help="a published release (default: all)")
     where.add_argument(
         "--vllm-omni",
-        metavar="installed|PATH",
-        help="judge the environment's vLLM-Omni, or a folder that contains vllm_omni/, which is not recorded",
+        metavar="installed|PATH|git+FOLDER@REV",
+        help="judge the environment's vLLM-Omni, a folder that contains vllm_omni/, or a commit; none is recorded",
     )
     parser.add_argument(
         "--runner",
@@ -126,11 +127,9 @@ def _judge_own(options: argparse.Namespace, context: Context | None, say: Callab
     if options.record or options.shard != (1, 1):
         raise Stop(NOT_ASKED, "--record and --shard are for the published releases and their own runners")
     places = [options.vllm_omni] if options.vllm_omni else options.release or [Target().vllm_omni]
-    targets = [
-        resolve(place, runner, options.vllm, options.rev, options.setup)
-        for place in places
-        for runner in options.runner or ["ar"]
-    ]
+    asked = [(place, runner) for place in places for runner in options.runner or ["ar"]]
+    vllm = options.vllm or AUTO
+    targets = [resolve(place, runner, vllm, options.rev, options.setup) for place, runner in asked]
     records = []
     with session_for(context, True, Console(stderr=True), python=python_for(options)) as session:
         for target in targets:

@@ -24,9 +24,9 @@ from spec_examples.gate.model_report import REPORTS
 from spec_examples.model_check.check import DRAWN, check
 from spec_examples.model_check.promises import MODEL_PROMISES
 from spec_examples.model_check.subject import named
-from spec_examples.running import Context, Made, meant
+from spec_examples.running import Context, Made, meant, place
 from spec_examples.scenario import Scenario
-from spec_examples.targets import Target
+from spec_examples.targets import Target, resolve
 from spec_examples.trace import Trace
 
 
@@ -94,7 +94,9 @@ def _model(options: argparse.Namespace, out: TextIO, context: Context | None) ->
 
 
 def _target(options: argparse.Namespace, context: Context | None) -> Target:
-    """The target that was asked for; on a page that names no other vLLM-Omni, the runner is the one that it means."""
-    if context is not None and options.vllm_omni == context.target.vllm_omni:
+    """Return the target that was asked for. On a page that is what ``run`` would take with the same names."""
+    if context is None:
+        return target_of(options)
+    if options.vllm_omni == context.target.vllm_omni:
         return context.target.with_runner(meant(context.target, options.runner))
-    return target_of(options)
+    return resolve(place(options.vllm_omni), options.runner, options.vllm)
