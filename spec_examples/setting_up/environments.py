@@ -15,6 +15,7 @@ import shutil
 import sys
 import sysconfig
 import time
+from collections.abc import Iterable
 from pathlib import Path
 
 from spec_examples import pages
@@ -28,6 +29,7 @@ from spec_examples.setting_up.packages import (
     install_torch,
     known_reason,
     make,
+    normalised,
     read_pins,
     size,
     tell,
@@ -60,6 +62,12 @@ def python() -> str:
 def is_one(prefix: str) -> bool:
     """Whether a Python with this ``sys.prefix`` runs from such an environment."""
     return Path(prefix, STAMP).is_file() and Path(prefix).parent.name == "environments"
+
+
+def brings(packages: Iterable[str]) -> bool:
+    """Whether the environment has one of these packages."""
+    names = {name for group in _pins().values() for name in group}
+    return any(normalised(package) in names for package in packages)
 
 
 def pip() -> list[str]:
