@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
+from spec_examples.conformance import by_reading
 from spec_examples.conformance.matrix import MATRIX_RUNNERS, Wanted, record_of_run, valid
-from spec_examples.conformance.record import Record, traces_of
+from spec_examples.conformance.record import Record, record_of_source, traces_of
 from spec_examples.targets import Session, Target
+from spec_examples.targets.errors import TargetOnlyRead
+from spec_examples.targets.reading import read_runners
 
 
 def recorded_of(target: Target, session: Session) -> Record | None:
@@ -20,3 +25,13 @@ def recorded_of(target: Target, session: Session) -> Record | None:
 def judge_clauses(session: Session, target: Target) -> Record:
     """What the suite shows of each clause. Raises ``TargetUnavailable`` if the target cannot be asked at all."""
     return recorded_of(target, session) or record_of_run(session, target, session.environment(target))
+
+
+def judge_source(older: TargetOnlyRead, runner: str) -> Record:
+    """What the source of a folder says that is not run here. Raises ``older`` if its runner cannot be read either."""
+    if runner not in by_reading.CLASSES:
+        raise older
+    found = by_reading.of(runner, read_runners(Path(older.folder)))
+    if not found:
+        raise older
+    return record_of_source(Path(older.folder).name, runner, found)

@@ -58,7 +58,7 @@ def _how(record: Record) -> str:
 def clauses_text(record: Record, broken: Sequence[Broken]) -> str:
     """What the suite shows of each clause: the counts, a line per fault, and the run that shows each."""
     judged = [each for each in broken if each.case or not each.examples]
-    lines = [f"{_where(record.environment)}: {_counts(record)}{_how(record)}"]
+    lines = [f"{_of(record)}: {_counts(record)}{_how(record)}"]
     lines += [PREDATES] if record.predates else []
     lines += [_fault(each) for each in judged]
     lines += [f"stopped in {case!r}, outside of the runner's code: {error}" for case, error in record.stops.items()]
@@ -70,6 +70,13 @@ def clauses_text(record: Record, broken: Sequence[Broken]) -> str:
     for each in judged if not record.predates else ():
         lines += [] if each.follows else _shown(each)
     return "\n".join(lines) + "\n"
+
+
+def _of(record: Record) -> str:
+    """What was judged: what ran, or the folder of which the source was read."""
+    if record.environment.vllm_omni:
+        return _where(record.environment)
+    return f"vLLM-Omni in {record.vllm_omni}, {record.environment.runner}"
 
 
 def _counts(record: Record) -> str:

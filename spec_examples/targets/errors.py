@@ -15,6 +15,14 @@ class TargetBroken(TargetError):
     """The target's own code stops its import: a syntax error, a name that its modules lack. Says ``path:line``."""
 
 
+class TargetOnlyRead(TargetUnavailable):
+    """A folder goes with a vLLM on which nothing is run here; its source, in ``folder``, can be read."""
+
+    def __init__(self, message: str, folder: str) -> None:
+        super().__init__(message)
+        self.folder = folder
+
+
 class TargetFailed(TargetError):
     """The target had finished its control, and then died, hung or answered with something that is no trace."""
 

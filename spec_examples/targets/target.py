@@ -11,7 +11,7 @@ from pathlib import Path
 
 from spec_examples.targets import catalogue, commits, pairing
 from spec_examples.targets.commits import Commit
-from spec_examples.targets.errors import TargetBroken, TargetUnavailable
+from spec_examples.targets.errors import TargetBroken, TargetOnlyRead, TargetUnavailable
 from spec_examples.targets.reached import Tree
 
 INSTALLED = "installed"
@@ -156,8 +156,10 @@ def _paired(place: Path, name: str, tag: str, installed: str | None) -> str:
         raise TargetUnavailable(f"vLLM-Omni {name}: {error}") from error
     if not pairing.is_run(chosen):
         oldest = ".".join(map(str, pairing.OLDEST_RUN))
-        raise TargetUnavailable(
-            f"vLLM-Omni {name} goes with vLLM {chosen}, and is not run here: runners before {oldest} can only be read"
+        raise TargetOnlyRead(
+            f"vLLM-Omni {name} goes with vLLM {chosen}, and is not run here: runners before {oldest} can only be read, "
+            "as phase-contract check does",
+            str(place),
         )
     return "" if installed and pairing.is_minor_of(chosen, installed) else chosen
 

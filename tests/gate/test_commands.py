@@ -89,7 +89,7 @@ def test_the_json_report_has_stable_names(capsys, here, site):
     (example,) = report["examples"]
     assert {"id", "path", "line", "kind", "clauses", "outcome", "message"} <= set(example)
     assert set(report["summary"]) == {
-        "passed", "failed", "diverges", "exempt", "error", "blocks", "rows", "admonitions", "recorded",
+        "passed", "failed", "drifted", "diverges", "exempt", "error", "blocks", "rows", "admonitions", "recorded",
     }  # fmt: skip
 
 

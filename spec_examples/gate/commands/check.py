@@ -29,10 +29,11 @@ from spec_examples.gate.commands.common import (
     target_of,
 )
 from spec_examples.gate.formats import FORMATS
-from spec_examples.gate.judging import judge_clauses
+from spec_examples.gate.judging import judge_clauses, judge_source
 from spec_examples.gate.watching import WarmSession, changes, recheck
 from spec_examples.running import Context
 from spec_examples.targets import Session, Target
+from spec_examples.targets.errors import TargetOnlyRead
 from spec_examples.targets.target import RUNNERS
 
 
@@ -117,13 +118,17 @@ def _check(options: argparse.Namespace, out: TextIO, context: Context | None) ->
         raise Stop(NOT_ASKED, "--within says what counts as run, and needs --live")
     if options.clauses and options.paths:
         raise Stop(NOT_ASKED, "--clauses executes no page: leave the PATH out")
-    target = target_of(options)
+    try:
+        target = target_of(options)
+    except TargetOnlyRead as older:
+        if options.paths:
+            raise
+        return _report_what_was_read(older, options, out)
     plan = _plan(options, target)
     python = python_for(options)
     progress = Console(stderr=True)
     with ExitStack() as opened:
-        stream = opened.enter_context(output(options.output, out))
-        files = [(name, opened.enter_context(output(file, out))) for name, file in options.also]
+        stream, files = _opened(opened, options, out)
         lent = session_for(context, options.live, progress, within_s=60 * options.within, forking=True, python=python)
         session = opened.enter_context(lent)
         text = options.format == "text"
@@ -137,6 +142,24 @@ def _check(options: argparse.Namespace, out: TextIO, context: Context | None) ->
             done = _carry_out(plan, session, target, status.update, say)
         stream.write(report.pages_text(done) if text else FORMATS[options.format](done))
         for name, file in files:
+            file.write(FORMATS[name](done))
+    return done.exit_code
+
+
+def _opened(opened: ExitStack, options: argparse.Namespace, out: TextIO) -> tuple[TextIO, list[tuple[str, TextIO]]]:
+    """The stream of the report, and those of its further formats."""
+    stream = opened.enter_context(output(options.output, out))
+    return stream, [(name, opened.enter_context(output(file, out))) for name, file in options.also]
+
+
+def _report_what_was_read(older: TargetOnlyRead, options: argparse.Namespace, out: TextIO) -> int:
+    """A folder that is older than what runs here: its source decides, as far as it can be read."""
+    record = judge_source(older, options.runner)
+    broken = tuple(Broken(clause, message=cell.message) for clause, cell in record.violated().items())
+    done = CheckReport(Target(older.folder, options.runner), record.environment, record, broken=broken)
+    with ExitStack() as opened:
+        stream, files = _opened(opened, options, out)
+        for name, file in [(options.format, stream), *files]:
             file.write(FORMATS[name](done))
     return done.exit_code
 
