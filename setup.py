@@ -1,4 +1,7 @@
-"""Puts the pages into the package, since a wheel has no repository around it. All else is in ``pyproject.toml``."""
+"""Puts the pages and the pins of a runner's environment into the package: a wheel has no repository around it.
+
+All else is in ``pyproject.toml``.
+"""
 
 import shutil
 from pathlib import Path
@@ -10,18 +13,19 @@ ROOT = Path(__file__).parent
 
 
 class WithPages(build_py):
-    """Copies what ``spec_examples.pages`` looks for; an installation that is editable reads the clone's own pages."""
+    """Copies what ``spec_examples.pages.root`` has to hold; an editable installation reads the clone's own files."""
 
     def run(self) -> None:
-        """Build the package, then lay the pages beside its modules."""
+        """Build the package, then lay the pages and the pins beside its modules."""
         super().run()
         if self.editable_mode:
             return
         shipped = Path(self.build_lib, "spec_examples", "shipped")
         shutil.rmtree(shipped, ignore_errors=True)
         shutil.copytree(ROOT / "docs", shipped / "docs", ignore=shutil.ignore_patterns("__pycache__"))
-        for name in ("mkdocs.yml", "CHANGELOG.md"):
-            shutil.copy2(ROOT / name, shipped)
+        (shipped / "requirements").mkdir()
+        for name in ("mkdocs.yml", "CHANGELOG.md", "requirements/torch.txt", "requirements/runner.txt"):
+            shutil.copy2(ROOT / name, shipped / name)
 
 
 setup(cmdclass={"build_py": WithPages})

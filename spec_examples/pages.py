@@ -13,7 +13,7 @@ NEEDS_CLONE = {
 """Pages that a check of the package's own copy leaves out, and why. They are executed in every clone."""
 
 _SHIPPED = Path(__file__).with_name("shipped")
-"""In a wheel: ``mkdocs.yml``, the changelog and ``docs/``, laid out as in the repository by ``setup.py``."""
+"""In a wheel: ``mkdocs.yml``, the changelog, ``docs/`` and pins, laid out as in the repository by ``setup.py``."""
 
 
 def root() -> Path:

@@ -18,7 +18,7 @@ from pathlib import Path
 
 def key(what: str, code: Iterable[str], packages: Iterable[str], parts: Iterable[bytes]) -> Path:
     """The file that says so. ``code`` are patterns of this package's files, ``parts`` the bytes it is proven of."""
-    from spec_examples.targets.install import cache_folder
+    from spec_examples.targets.cache import cache_folder
 
     digest = hashlib.sha256()
     said = [_code(tuple(code)), platform.python_version(), *(f"{name} {_version(name)}" for name in packages)]

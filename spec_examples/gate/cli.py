@@ -79,8 +79,8 @@ def _parser(default: Target) -> argparse.ArgumentParser:
     parser = Parser(
         prog="phase-contract",
         description="Check that vLLM-Omni's runners keep the prefill/decode phase contract.",
-        epilog="Exit status: 0 page and runner agree, 1 they disagree, 2 the question could not be asked, "
-        "130 interrupted.",
+        epilog="Exit status: 0 the contract is kept, or page and runner agree; 1 it is violated, or they disagree; "
+        "2 the question could not be asked; 3 the tree does not start; 130 interrupted.",
     )
     commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
     for command in COMMANDS:

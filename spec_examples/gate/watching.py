@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import queue
+import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
@@ -30,8 +31,8 @@ class WarmSession(Session):
     does is made each time.
     """
 
-    def __init__(self, *, say: Callable[[str], None] = lambda _: None) -> None:
-        super().__init__(say=say, forking=True)
+    def __init__(self, *, say: Callable[[str], None] = lambda _: None, python: str = sys.executable) -> None:
+        super().__init__(say=say, forking=True, python=python)
         self._made: dict[tuple[Target, str], Trace] = {}
 
     def run(self, scenario: Scenario, target: Target | None = None, mutant: str = "") -> Trace:

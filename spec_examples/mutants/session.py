@@ -19,7 +19,7 @@ class DefectSession(Session):
     """
 
     def __init__(self, session: Session, target: Target, mutant: str, others: Traces) -> None:
-        super().__init__(live=session.live, say=session.say, bounds=session.bounds)
+        super().__init__(live=session.live, say=session.say, bounds=session.bounds, python=session.python)
         self.target, self.mutant = target, mutant
         self._lender = session
         self._others = others

@@ -18,6 +18,7 @@ import msgspec
 
 import spec_examples
 from spec_examples.scenario import Scenario
+from spec_examples.setting_up import environments
 from spec_examples.targets.bounds import Bounds
 from spec_examples.targets.errors import TargetBroken, TargetError, TargetFailed, TargetUnavailable
 from spec_examples.targets.starting import FOLDERS
@@ -32,8 +33,10 @@ ERROR_TAIL_BYTES = 1 << 16
 
 
 Program = tuple[str, str]
-SMALL_PROGRAM: Program = (sys.executable, "spec_examples.targets.worker")
-"""The worker of this environment."""
+"""A Python, and the module that it runs."""
+
+WORKER = "spec_examples.targets.worker"
+FORKING_WORKER = "spec_examples.targets.forking_worker"
 
 
 def _folders_of_the_environment() -> list[str]:
@@ -45,6 +48,13 @@ def _folders_of_the_environment() -> list[str]:
             if (folder / module).is_dir():
                 folders[str(folder)] = None
     return list(folders)
+
+
+def _folder_of_the_package(python: str) -> str:
+    """The folder that ``spec_examples`` is imported from, by a Python of this environment or another."""
+    package = Path(spec_examples.__file__).resolve().parent
+    made = environments.is_one(str(Path(python).parents[1]))
+    return str(environments.only_the_package(python, package) if made else package.parent)
 
 
 class _Answer(msgspec.Struct):
@@ -60,7 +70,7 @@ class Worker:
 
     ``folder`` is put first on the worker's path and has to be where ``vllm_omni`` comes from; ``None`` is the
     environment. ``vllm`` is the folder of another vLLM than the one that is found then. ``program`` is the Python that
-    runs it and the module that it runs.
+    runs it and the module that it runs: of an environment that ``--setup`` made, or another one.
     """
 
     def __init__(
@@ -68,7 +78,7 @@ class Worker:
         folder: Path | None,
         name: str,
         bounds: Bounds | None = None,
-        program: Program = SMALL_PROGRAM,
+        program: Program = (sys.executable, WORKER),
         vllm: Path | None = None,
     ) -> None:
         self.name = name
@@ -83,11 +93,10 @@ class Worker:
         command = [python, "-P", "-m", module, *self._options()]
         if folder is not None:
             command += ["--expect", str(folder)]
-        package = str(Path(spec_examples.__file__).resolve().parent.parent)
         folders = {"tree": str(folder) if folder else None, "vllm": str(vllm) if vllm else None}
         # Processes that a library starts look here. The worker itself looks where ``FOLDERS`` says, colons or not.
         path = [each for each in (folders["vllm"], folders["tree"]) if each and os.pathsep not in each]
-        path += [package, *filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))]
+        path += [_folder_of_the_package(python), *filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))]
         path += _folders_of_the_environment() if python == sys.executable else []
         path += [os.getcwd()]  # where a talker or a plugin's runner may lie
         self._process = subprocess.Popen(
@@ -102,8 +111,8 @@ class Worker:
                 FOLDERS: json.dumps(folders),
                 "PYTHONDONTWRITEBYTECODE": "",
                 # vLLM compiles a helper for drafted tokens, which takes seconds of a C++ compiler. It does integer
-                # arithmetic, and is run as it is written here. Programs with an environment of their own decide.
-                **({"TORCHDYNAMO_DISABLE": "1"} if python == sys.executable else {}),
+                # arithmetic, and is run as it is written here. The whole Model Runner V2 decides for itself.
+                **({"TORCHDYNAMO_DISABLE": "1"} if module in (WORKER, FORKING_WORKER) else {}),
             },
             start_new_session=True,  # whatever a runner starts ends with it
         )
@@ -233,8 +242,15 @@ class Worker:
 class ForkingWorker(Worker):
     """A worker whose process outlives a scenario that crashes or hangs, and that can be had without what was left."""
 
-    def __init__(self, folder: Path | None, name: str, bounds: Bounds | None = None, vllm: Path | None = None) -> None:
-        super().__init__(folder, name, bounds, (sys.executable, "spec_examples.targets.forking_worker"), vllm)
+    def __init__(
+        self,
+        folder: Path | None,
+        name: str,
+        bounds: Bounds | None = None,
+        python: str = sys.executable,
+        vllm: Path | None = None,
+    ) -> None:
+        super().__init__(folder, name, bounds, (python, FORKING_WORKER), vllm)
         self._fresh = False
 
     def renew(self) -> None:

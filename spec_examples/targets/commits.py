@@ -12,8 +12,8 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
+from spec_examples.targets.cache import cache_folder
 from spec_examples.targets.errors import TargetUnavailable
-from spec_examples.targets.install import cache_folder
 
 NEEDED = re.compile(r"vllm_omni|requirements.*|docker|Dockerfile.*|pyproject\.toml|setup\.(py|cfg)|PKG-INFO")
 """The entries of a tree that run, or say which vLLM it goes with."""

@@ -8,21 +8,18 @@ from __future__ import annotations
 
 import base64
 import csv
-import fcntl
 import hashlib
 import json
 import os
 import shutil
 import subprocess
-import sys
 import tempfile
 import zipfile
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 
-import platformdirs
-
+from spec_examples.setting_up import environments
+from spec_examples.targets.cache import cache_folder, locked
 from spec_examples.targets.catalogue import Release, Vllm
 from spec_examples.targets.errors import TargetUnavailable
 
@@ -31,12 +28,6 @@ MANIFEST = "installed.json"
 
 DOWNLOAD_TIMEOUT_S = 900
 NOTHING_DOWNLOADED = "no network, or the package index does not answer"
-
-
-def cache_folder() -> Path:
-    """Where releases and their traces are kept: ``PHASE_CONTRACT_CACHE``, else the user's cache folder."""
-    chosen = os.environ.get("PHASE_CONTRACT_CACHE")
-    return Path(chosen) if chosen else platformdirs.user_cache_path("omni-phase-contract")
 
 
 def installed_folder(release: Release) -> Path | None:
@@ -65,7 +56,7 @@ def install_vllm(vllm: Vllm, say: Callable[[str], None] = lambda _: None) -> Pat
 def _install(folder: Path, name: str, requirements: str, say: Callable[[], None]) -> Path:
     if _is_as_published(folder):
         return folder
-    with _locked(folder):
+    with locked(folder):
         if _is_as_published(folder):
             return folder
         say()
@@ -126,23 +117,12 @@ def _digest(file: Path) -> str:
     return f"sha256={digest.decode()}"
 
 
-@contextmanager
-def _locked(folder: Path) -> Iterator[None]:
-    try:
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        with open(folder.with_name(f"{folder.name}.lock"), "w") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)
-            yield
-    except OSError as error:
-        raise TargetUnavailable(f"cannot write to the cache {folder.parent}: {error.strerror or error}") from error
-
-
 def _download(name: str, content: str, wheels: Path) -> None:
     """The wheels that a requirements file names, by pip, which verifies their hashes."""
     wheels.mkdir()
     requirements = wheels.parent / "requirements.txt"
     requirements.write_text(content, encoding="utf-8")
-    command = [sys.executable, "-m", "pip", "download", "--no-deps", "--require-hashes", "--quiet"]
+    command = [*environments.pip(), "download", "--no-deps", "--require-hashes", "--quiet"]
     command += ["--no-cache-dir", "--only-binary=:all:", "--dest", str(wheels), "--requirement", str(requirements)]
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=DOWNLOAD_TIMEOUT_S)

@@ -6,6 +6,7 @@ import contextlib
 import hashlib
 import os
 import platform
+import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterable
@@ -18,7 +19,8 @@ from typing import Self
 from spec_examples.scenario import CONTROL, STUB_TALKERS, Scenario, Source
 from spec_examples.targets import catalogue, install, kept
 from spec_examples.targets.bounds import Bounds, from_environment
-from spec_examples.targets.client import SMALL_PROGRAM, ForkingWorker, Program, Worker
+from spec_examples.targets.cache import cache_folder
+from spec_examples.targets.client import WORKER, ForkingWorker, Program, Worker
 from spec_examples.targets.errors import TargetBroken, TargetError, TargetFailed, TargetUnavailable
 from spec_examples.targets.target import INSTALLED, PLAIN, WHOLE_V2, Target
 from spec_examples.targets.whole_v2 import interpreter
@@ -53,7 +55,7 @@ class Session:
     its wheels, the scenario, the talker and the harness. ``live`` runs it all the same, unless it was made ``within_s``
     seconds ago or less, and renews what is kept. The installed runner, a checkout, a plugin's runner and a talker of a
     module always run. With ``forking`` they run in copies of a process that has imported them; ``renew`` has them
-    replaced.
+    replaced. ``python`` runs the workers; its environment has torch and what a runner imports.
     """
 
     def __init__(
@@ -64,8 +66,10 @@ class Session:
         say: Callable[[str], None] = lambda _: None,
         bounds: Bounds | None = None,
         forking: bool = False,
+        python: str = sys.executable,
     ) -> None:
         self.live = live
+        self.python = python
         self.within_s = within_s
         self.forking = forking
         self.bounds = bounds or from_environment()
@@ -119,13 +123,13 @@ class Session:
         except (TargetUnavailable, TargetBroken) as error:
             self._give_up(target, worker, error)
             raise
-        if _trace_file(CONTROL, target):
+        if _trace_file(CONTROL, target, self.python):
             self.run(CONTROL, target)
         return environment
 
     def is_recorded(self, scenario: Scenario, target: Target) -> bool:
         """Whether ``run`` would need no process."""
-        file = _trace_file(scenario, target)
+        file = _trace_file(scenario, target, self.python)
         shipped = not self.live and shipped_trace(scenario, target) is not None
         return shipped or (file is not None and file.is_file() and self._counts(file))
 
@@ -137,7 +141,7 @@ class Session:
         Raises ``TargetUnavailable`` where it cannot be asked, ``TargetFailed`` where it dies or hangs meanwhile.
         """
         target = target or Target(INSTALLED)
-        file = None if mutant else _trace_file(scenario, target)
+        file = None if mutant else _trace_file(scenario, target, self.python)
         if not mutant and (trace := self._recorded(scenario, target, file)):
             return trace
         if _process_of(target) in self._together:
@@ -209,12 +213,12 @@ class Session:
         if process not in self._workers:
             try:
                 folder, vllm = self._folder(target), self._vllm(target)
-                program = _program(target, folder)
+                program = _program(target, folder, self.python)
             except TargetUnavailable as refused:
                 self._failed[process] = refused
                 raise
-            if self.forking and not target.is_release and program == SMALL_PROGRAM:
-                self._workers[process] = ForkingWorker(folder, str(target), self.bounds, vllm)
+            if self.forking and not target.is_release and program == (self.python, WORKER):
+                self._workers[process] = ForkingWorker(folder, str(target), self.bounds, self.python, vllm)
             else:
                 self._workers[process] = Worker(folder, str(target), self.bounds, program, vllm)
         return self._workers[process]
@@ -251,20 +255,22 @@ def _process_of(target: Target) -> Target:
     return target if target.runner == WHOLE_V2 else Target(target.vllm_omni, vllm=target.vllm)
 
 
-def _program(target: Target, folder: Path | None) -> Program:
+def _program(target: Target, folder: Path | None, python: str) -> Program:
     """What its worker runs. Raises ``TargetUnavailable`` where there is no such runner, or no Python with Triton."""
     if target.runner != WHOLE_V2:
-        return SMALL_PROGRAM
+        return python, WORKER
     if folder is not None and not (folder / "vllm_omni" / "worker_v2").is_dir():
         raise TargetUnavailable(f"{target}: this release has no Model Runner V2, which came with 0.30.0rc1")
     return interpreter.with_triton(), "spec_examples.targets.whole_v2"
 
 
 @cache
-def _underneath(runner: str) -> tuple[str, str]:
+def _underneath(runner: str, python: str) -> tuple[str, str]:
     """What a release runs on besides its own two packages."""
     if runner == WHOLE_V2:
         return interpreter.underneath()
+    if python != sys.executable:  # an environment that this Python made
+        return platform.python_version(), interpreter.torch_of(python)
     try:
         torch = metadata.version("torch")
     except metadata.PackageNotFoundError:
@@ -319,7 +325,7 @@ def _talker_digest(talker: str | Source) -> str:
     return hashlib.sha256(file.read_bytes()).hexdigest() if file.is_file() else ""
 
 
-def _trace_file(scenario: Scenario, target: Target) -> Path | None:
+def _trace_file(scenario: Scenario, target: Target, python: str = sys.executable) -> Path | None:
     """Where the trace is kept, ``None`` where something that it depends on may change unseen."""
     release = catalogue.release(target.vllm_omni) if target.never_changes else None
     if release is None or not is_ours(scenario.talker):
@@ -329,10 +335,10 @@ def _trace_file(scenario: Scenario, target: Target) -> Path | None:
         target.runner,
         scenario.to_json(),
         harness_digest(target.runner),
-        *_underneath(target.runner),
+        *_underneath(target.runner, python),
     ]
     key = hashlib.sha256("\0".join(parts).encode()).hexdigest()
-    return install.cache_folder() / "traces" / release.vllm_omni / f"{key}.json"
+    return cache_folder() / "traces" / release.vllm_omni / f"{key}.json"
 
 
 def _read(file: Path) -> Trace | None:

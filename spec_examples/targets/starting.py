@@ -16,6 +16,7 @@ import sys
 import traceback
 from pathlib import Path
 
+from spec_examples.setting_up import environments
 from spec_examples.targets import absent, older_lines
 from spec_examples.targets.errors import TargetBroken, TargetUnavailable
 
@@ -146,8 +147,16 @@ def _not_installed(missing: tuple[str, ...], expect: str | None) -> str:
     """List all that is missing: what stopped the import, and what the tree's source imports besides."""
     more = _read(Path(expect)) if expect else ()
     every = list(dict.fromkeys((*missing, *more)))
-    packages = " ".join(absent.package_of(module) for module in every)
-    return f"vLLM-Omni does not import: {', '.join(every)} not installed here; pip install {packages}"
+    packages = [absent.package_of(module) for module in every]
+    install = f"{_pip()} install {' '.join(packages)}"
+    if environments.brings(packages) and not environments.is_one(sys.prefix):
+        install = f"add --setup, or {install}"
+    return f"vLLM-Omni does not import: {', '.join(every)} not installed here; {install}"
+
+
+def _pip() -> str:
+    """The command for this environment's pip; that of an environment which ``--setup`` made is nobody's ``pip``."""
+    return f"{sys.executable} -m pip" if environments.is_one(sys.prefix) else "pip"
 
 
 def _read(tree: Path) -> tuple[str, ...]:

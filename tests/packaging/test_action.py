@@ -21,12 +21,12 @@ EXPRESSION = re.compile(r"\$\{\{\s*([\w.]+)\s*\}\}")
 class Job:
     """Runs the steps in a workspace. ``given`` are inputs that differ from their defaults."""
 
-    def __init__(self, installed, workspace, source, tmp_path, **given):
-        self.installed, self.workspace = installed, workspace
+    def __init__(self, container, workspace, tmp_path, **given):
+        self.container, self.workspace = container, workspace
         self.summary, self.outputs_file = tmp_path / "summary", tmp_path / "outputs"
         inputs = {name: each.get("default", "") for name, each in ACTION["inputs"].items()} | given
         self.values = {f"inputs.{name}": value for name, value in inputs.items()}
-        self.values["github.action_path"] = str(source)
+        self.values["github.action_path"] = str(container.wheel)  # the wheel was built from the action's own source
         self.log, self.status = "", 0
 
     def run(self, steps=STEPS):
@@ -37,7 +37,7 @@ class Job:
             files = {"GITHUB_STEP_SUMMARY": str(self.summary), "GITHUB_OUTPUT": str(self.outputs_file)}
             shell = ("bash", "--noprofile", "--norc", "-e", "-o", "pipefail", "-c", step["run"])
             workspace = {"GITHUB_WORKSPACE": str(self.workspace)}
-            done = self.installed.run(*shell, folder=self.workspace, **given, **files, **workspace)
+            done = self.container.run(*shell, folder=self.workspace, **given, **files, **workspace)
             self.log += done.stdout + done.stderr
             self.status = done.returncode
             if self.status:
@@ -58,9 +58,9 @@ class Job:
 
 
 @pytest.fixture
-def job(installed, archives, tmp_path):
-    """``job(folder, …)``: the action's own source is the wheel, since nothing may be fetched to build it here."""
-    return lambda folder, **given: Job(installed, folder, archives[1], tmp_path, **given)
+def job(container, tmp_path):
+    """``job(folder, …)``: in an environment without any package."""
+    return lambda folder, **given: Job(container, folder, tmp_path, **given)
 
 
 def test_it_is_valid_by_the_schema_of_actions():
@@ -75,25 +75,32 @@ def test_no_input_is_part_of_a_script_and_no_other_action_is_used():
         assert step["shell"] == "bash"
 
 
-def test_its_steps_are_green_on_an_unedited_checkout(job, checkout, routing):
-    done = job(checkout(), pages=routing).run()
+def test_its_steps_are_green_on_a_page_and_a_tree_that_agree(job, container, tree, line):
+    done = job(tree(line), pages=container.page("contract/routing.md")).run()
     assert done.status == 0, done.log
     assert done.outputs == {"status": "0", "sarif": "phase-contract.sarif"}
     assert "## The phase contract: kept" in done.summary.read_text()
     assert "::error" not in done.log
 
 
-def test_its_steps_annotate_a_checkout_without_its_guard(job, checkout, routing):
-    folder = checkout((GUARD, GUARD.replace(" and not is_prefill", "")))
-    done = job(folder, pages=routing).run()
-    assert done.status == 1
+def test_its_steps_annotate_a_tree_without_its_guard(job, tree, line):
+    folder = tree(line, (GUARD, GUARD.replace(" and not is_prefill", "")))
+    done = job(folder).run()
+    assert done.status == 1, done.log
     assert re.search(rf"^::error file={RUNNER},line=\d+,title=ROUTE-3 is broken::", done.log, re.MULTILINE)
     assert done.outputs["status"] == "1"
-    summary = done.summary.read_text()
-    assert "### ROUTE-3: prefill keeps its embedding" in summary
-    assert "docs/contract/routing.md:" in summary
+    assert "### ROUTE-3: prefill keeps its embedding" in done.summary.read_text()
     rules = {r["ruleId"] for r in json.loads((folder / done.outputs["sarif"]).read_text())["runs"][0]["results"]}
     assert {"ROUTE-2", "ROUTE-3"} <= rules
+
+
+def test_a_tree_that_does_not_start_is_told_from_a_question_that_could_not_be_asked(job, tree, line):
+    done = job(tree(line, (GUARD, f"<<<<<<< ours\n{GUARD}"))).run()
+    assert done.status == 3, done.log
+    assert done.outputs == {"status": "3"}
+    (annotation,) = re.findall(r"^::error title=phase contract::(.*)$", done.log, re.MULTILINE)
+    assert "the tree does not start" in annotation
+    assert f"{RUNNER}:" in annotation
 
 
 @pytest.mark.parametrize("name", ["path", "runner", "release", "pages", "sarif"])
@@ -102,8 +109,8 @@ def test_an_input_that_looks_like_a_script_is_not_run(job, tmp_path, name):
     mark = tmp_path / secrets.token_hex(4)
     folder = tmp_path / "empty"
     folder.mkdir()
-    done = job(folder, **{name: f'x"; touch {mark}; $(touch {mark}) `touch {mark}` #\n--output={mark}'}).run(STEPS[1:])
+    done = job(folder, **{name: f'x"; touch {mark}; $(touch {mark}) `touch {mark}` #\n--output={mark}'}).run()
     assert done.status == 2, done.log
     assert not mark.exists()
     assert done.outputs == {"status": "2"}
-    assert "::error title=phase contract::could not be asked" in done.log
+    assert "::error title=phase contract::could not be asked, so the runner was not judged" in done.log

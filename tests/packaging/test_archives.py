@@ -8,12 +8,14 @@ from email import message_from_bytes
 import dist
 import pytest
 
+PINS = "spec_examples/shipped/requirements/runner.txt"
+
 
 def test_both_hold_what_they_should_and_nothing_else(archives):
     assert list(dist.wrong_with(*archives)) == []
 
 
-@pytest.mark.parametrize("lost", ["spec_examples/shipped/docs/contract/routing.md", "spec_examples/py.typed"])
+@pytest.mark.parametrize("lost", ["spec_examples/shipped/docs/contract/routing.md", "spec_examples/py.typed", PINS])
 def test_a_file_that_is_lost_from_the_wheel_is_named(archives, tmp_path, lost):
     sdist, wheel = archives
     less = tmp_path / wheel.name
@@ -30,7 +32,7 @@ def test_the_base_install_has_no_runner_in_it(archives):
         metadata = message_from_bytes(wheel.read(name))
     base = [line for line in metadata.get_all("Requires-Dist") if "extra ==" not in line]
     assert not [line for line in base if line.startswith(("torch", "vllm", "mkdocs"))]
-    assert {"runner", "site"} <= set(metadata.get_all("Provides-Extra"))
+    assert set(metadata.get_all("Provides-Extra")) == {"site", "dev"}, "no extra installs a runner: --setup does"
 
 
 def test_the_same_tree_gives_the_same_bytes(archives, tmp_path):

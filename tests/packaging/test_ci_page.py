@@ -3,7 +3,6 @@
 import importlib.resources
 import json
 import re
-import shutil
 
 import jsonschema
 import pytest
@@ -19,6 +18,7 @@ BLOCKS = [example for example in read(PAGE).examples if example.kind == "block"]
 SHELL = [b.source for b in BLOCKS if b.language == "bash"]
 YAML = [yaml.safe_load(b.source) for b in BLOCKS if b.language == "yaml"]
 WORKFLOW, PIPELINE, PRE_COMMIT = YAML
+GUARD = "if self.has_talker_mtp and span_len == 1 and not is_prefill:"
 
 
 def schema(name):
@@ -56,31 +56,64 @@ def test_the_pipeline_is_valid():
     jsonschema.validate(PIPELINE, schema("buildkite"))
 
 
-def test_the_hook_of_the_page_is_one_of_this_repository_and_runs_where_a_runner_changed():
+def test_the_hooks_are_those_of_this_repository():
     (repository,) = PRE_COMMIT["repos"]
     ids = [hook["id"] for hook in repository["hooks"]]
     assert ids == ["phase-contract"]
-    assert re.search(HOOKS["phase-contract"]["files"], "vllm_omni/worker/gpu_model_runner.py")
-    assert not re.search(HOOKS["phase-contract"]["files"], "vllm_omni/entrypoints/omni.py")
     assert re.search(HOOKS["phase-contract-pages"]["files"], "docs/contract/routing.md")
 
 
 @pytest.mark.parametrize(
-    "script",
+    "file",
     [
-        pytest.param(SHELL[0], id="shell"),
-        pytest.param("\n".join(PIPELINE["steps"][0]["commands"]).replace("$$", "$"), id="Buildkite"),
-        pytest.param(HOOKS["phase-contract"]["entry"], id="pre-commit"),
+        "vllm_omni/worker/gpu_model_runner.py",
+        "vllm_omni/worker_v2/model_states/omni_model_state.py",
+        "vllm_omni/core/sched/omni_ar_scheduler.py",
+        "vllm_omni/platforms/npu/worker/npu_model_runner.py",
+        "vllm_omni/model_executor/models/output_templates.py",
+        "packages/omni/vllm_omni/worker/gpu_ar_model_runner.py",
     ],
 )
-def test_its_commands_gate_a_checkout(installed, archives, checkout, script):
-    """``$$`` is Buildkite's way to write ``$``. The folder has pages of the contract, so these are checked."""
-    shell = ("bash", "-e", "-c", script)
-    folder = checkout()
-    shutil.copytree(pages.folder() / "contract", folder / "docs" / "contract")
-    shutil.copy(pages.root() / "mkdocs.yml", folder)
-    done = installed.run(*shell, folder=folder, PHASE_CONTRACT=str(archives[1]))
+def test_the_hook_runs_where_a_runner_or_its_scheduler_changed(file):
+    assert re.search(HOOKS["phase-contract"]["files"], file)
+
+
+@pytest.mark.parametrize(
+    "file",
+    [
+        "vllm_omni/entrypoints/omni.py",
+        "vllm_omni/model_executor/models/qwen3_tts/qwen3_tts_talker.py",
+        "vllm_omni/worker/README.md",
+        "tests/my_vllm_omni/worker/test_runner.py",
+    ],
+)
+def test_the_hook_leaves_other_changes_alone(file):
+    assert not re.search(HOOKS["phase-contract"]["files"], file)
+
+
+def test_the_recipe_of_the_page_gates_a_tree_of_a_line(container, tree, line):
+    """As written, where there is no package, no cache and no configuration but that of pip."""
+    folder = tree(line)
+    done = container.run("bash", "-e", "-c", SHELL[0], folder=folder)
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "0 failed" in done.stdout
-    if "junit=" in script:
-        assert (folder / "phase-contract.xml").read_text().startswith("<?xml")
+    assert re.search(r"\d+ promises kept, 0 violated", done.stdout)
+    assert " 0 failed" in done.stdout
+    assert sorted(each.name for each in folder.iterdir()) == ["vllm_omni"], "the folder is as it was"
+
+
+def test_the_commands_of_the_pipeline_gate_a_tree_and_report_as_junit(container, tree, line):
+    """``$$`` is Buildkite's way to write ``$``."""
+    folder = tree(line)
+    script = "\n".join(PIPELINE["steps"][0]["commands"]).replace("$$", "$")
+    done = container.run("bash", "-e", "-c", script, folder=folder)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert (folder / "phase-contract.xml").read_text().startswith("<?xml")
+
+
+def test_the_hook_refuses_a_tree_without_its_guard(container, tree, line):
+    """pre-commit installs the package, as the page's first command does, and runs the hook's entry."""
+    folder = tree(line, (GUARD, GUARD.replace(" and not is_prefill", "")))
+    script = f"{SHELL[0].splitlines()[0]}\n{HOOKS['phase-contract']['entry']}"
+    done = container.run("bash", "-e", "-c", script, folder=folder)
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert set(re.findall(r"^VIOLATED ([\w-]+):", done.stdout, re.MULTILINE)) == {"ROUTE-2", "ROUTE-3"}

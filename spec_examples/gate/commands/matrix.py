@@ -35,6 +35,7 @@ from spec_examples.gate.commands.common import (
     add_output_options,
     add_vllm_options,
     output,
+    python_for,
     session_for,
 )
 from spec_examples.running import Context
@@ -97,9 +98,12 @@ def _shard(text: str) -> tuple[int, int]:
 
 def _matrix(options: argparse.Namespace, out: TextIO, context: Context | None) -> int:
     progress = Console(stderr=True)
+    own = options.vllm_omni or any(":" in runner for runner in options.runner)
+    if options.setup and not own:
+        raise Stop(NOT_ASKED, "--setup is for --vllm-omni: published releases run as they were recorded")
+    python_for(options)
     with output(options.output, out) as stream:
         with progress.status("reading recorded results") as status:
-            own = options.vllm_omni or any(":" in runner for runner in options.runner)
             judge = _judge_own if own else _judge_published
             records = judge(options, context, status.update)
         if options.show is not None:
@@ -124,9 +128,10 @@ def _judge_own(options: argparse.Namespace, context: Context | None, say: Callab
         raise Stop(NOT_ASKED, "--record and --shard are for the published releases and their own runners")
     places = [options.vllm_omni] if options.vllm_omni else options.release or [Target().vllm_omni]
     asked = [(place, runner) for place in places for runner in options.runner or ["ar"]]
-    targets = [resolve(place, runner, options.vllm or AUTO, options.rev) for place, runner in asked]
+    vllm = options.vllm or AUTO
+    targets = [resolve(place, runner, vllm, options.rev, options.setup) for place, runner in asked]
     records = []
-    with session_for(context, True, Console(stderr=True)) as session:
+    with session_for(context, True, Console(stderr=True), python=python_for(options)) as session:
         for target in targets:
             say(f"judging {target}")
             records.append(judge_runner(session, target))

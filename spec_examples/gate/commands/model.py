@@ -16,6 +16,7 @@ from spec_examples.gate.commands.common import (
     add_output_options,
     add_target_options,
     output,
+    python_for,
     session_for,
     target_of,
 )
@@ -84,7 +85,8 @@ def _model(options: argparse.Namespace, out: TextIO, context: Context | None) ->
         if context is not None:
             context.made.append(Made(target, scenario, trace, named=True))
 
-    with output(options.output, out) as stream, session_for(context, False, progress) as session:
+    python = python_for(options)
+    with output(options.output, out) as stream, session_for(context, False, progress, python=python) as session:
         with progress.status(f"importing {target}") as status:
             promises = options.promise or tuple(MODEL_PROMISES)
             found = check(session, target, subject, made, status.update, promises, options.search)

@@ -23,6 +23,7 @@ from spec_examples.gate.commands.common import (
     add_output_options,
     add_target_options,
     output,
+    python_for,
     session_for,
     target_of,
 )
@@ -66,7 +67,8 @@ def _mutants(options: argparse.Namespace, out: TextIO, context: Context | None) 
     if options.record and (":" in target.runner or not (target.is_installed or target.is_release)):
         raise Stop(NOT_ASKED, "--record is for a published vLLM-Omni, installed or by its version, and its own runners")
     progress = Console(stderr=True)
-    with output(options.output, out) as stream, session_for(context, False, progress) as session:
+    python = python_for(options)
+    with output(options.output, out) as stream, session_for(context, False, progress, python=python) as session:
         with progress.status(f"importing {target}") as status:
             environment = session.environment(target)
             status.update("executing the contract's pages without any defect")

@@ -16,6 +16,7 @@ from spec_examples.gate.commands.common import (
     add_output_options,
     add_target_options,
     output,
+    python_for,
     session_for,
     target_of,
 )
@@ -53,7 +54,8 @@ def add(commands: Commands, default: Target) -> None:
 def _probe(options: argparse.Namespace, out: TextIO, context: Context | None) -> int:
     target = target_of(options)
     progress = Console(stderr=True)
-    with output(options.output, out) as stream, session_for(context, False, progress) as session:
+    python = python_for(options)
+    with output(options.output, out) as stream, session_for(context, False, progress, python=python) as session:
         asked = Context(session, target, made=context.made if context else [])
         with progress.status(f"importing {target}"), running(asked):
             found = probe()

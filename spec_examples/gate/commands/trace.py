@@ -16,6 +16,7 @@ from spec_examples.gate.commands.common import (
     add_output_options,
     add_target_options,
     output,
+    python_for,
     session_for,
     target_of,
 )
@@ -119,7 +120,8 @@ def _trace(options: argparse.Namespace, out: TextIO, context: Context | None) ->
     target = target_of(options)
     scenario = _scenario_of(options)
     progress = Console(stderr=True)
-    with output(options.output, out) as stream, session_for(context, False, progress) as session:
+    python = python_for(options)
+    with output(options.output, out) as stream, session_for(context, False, progress, python=python) as session:
         with progress.status(f"importing {target}"):
             trace = session.run(scenario, target)
             if context is not None:

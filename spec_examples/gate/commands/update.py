@@ -19,6 +19,7 @@ from spec_examples.gate.commands.common import (
     add_output_options,
     add_target_options,
     output,
+    python_for,
     session_for,
     target_of,
 )
@@ -46,7 +47,8 @@ def _update(options: argparse.Namespace, out: TextIO, context: Context | None) -
     pages = find_pages(options.paths)
     target = target_of(options)
     progress = Console(stderr=True)
-    with output(options.output, out) as stream, session_for(context, options.live, progress) as session:
+    python = python_for(options)
+    with output(options.output, out) as stream, session_for(context, options.live, progress, python=python) as session:
         with progress.status(f"importing {target}") as status:
             updates = update(pages, session, target, began=lambda path: status.update(f"executing {path}"))
         if options.write:

@@ -31,9 +31,18 @@ def with_triton() -> str:
 def underneath() -> tuple[str, str]:
     """Which environment that is, and its torch; two empty strings where there is none."""
     try:
-        root = Path(with_triton()).parent.parent
+        python = with_triton()
     except TargetUnavailable:
         return "", ""
-    site = next(root.glob("lib/python3.*/site-packages"), root)
-    torch = next(iter(metadata.distributions(name="torch", path=[str(site)])), None)
-    return site.parent.name, torch.version if torch else ""
+    return _site_packages(python).parent.name, torch_of(python)
+
+
+def torch_of(python: str) -> str:
+    """Return the version of the torch in the environment of that Python, empty where it has none."""
+    torch = next(iter(metadata.distributions(name="torch", path=[str(_site_packages(python))])), None)
+    return torch.version if torch else ""
+
+
+def _site_packages(python: str) -> Path:
+    root = Path(python).parent.parent
+    return next(root.glob("lib/python3.*/site-packages"), root)
