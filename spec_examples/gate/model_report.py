@@ -22,8 +22,8 @@ from spec_examples.model_check.promises import MODEL_PROMISES
 MARKS = {"passed": "kept", "failed": "BROKEN", "not-applicable": "–"}
 
 
-def _as_text(found: ModelReport) -> str:
-    lines = [f"{found.model} on runner {found.runner}"]  # as asked: a page shows it beside any class and version
+def _as_text(found: ModelReport, runner: str) -> str:
+    lines = [f"{found.model} on runner {runner}"]  # as asked: a page shows it beside any class and version
     for verdict in found.verdicts:
         lines.append(f"{verdict.promise}  {MARKS[verdict.outcome]:6}  {_said(verdict)}")
         if verdict.run:
@@ -43,7 +43,7 @@ def _shown(verdict: ModelVerdict) -> str:
     return "\n".join(filter(None, (verdict.message, verdict.run and f"shown by {verdict.run}")))
 
 
-def _as_json(found: ModelReport) -> str:
+def _as_json(found: ModelReport, _: str) -> str:
     results = [
         {"promise": v.promise, "verdict": v.outcome, "message": v.message, "judged": v.judged, "run": v.run}
         for v in found.verdicts
@@ -52,7 +52,7 @@ def _as_json(found: ModelReport) -> str:
     return json.dumps(report, indent=2, ensure_ascii=False) + "\n"
 
 
-def _as_github(found: ModelReport) -> str:
+def _as_github(found: ModelReport, runner: str) -> str:
     """An annotation for each broken promise, and the text report after them, which a job's log shows."""
     broken = [verdict for verdict in found.verdicts if verdict.outcome == "failed"]
     annotations = [
@@ -63,10 +63,10 @@ def _as_github(found: ModelReport) -> str:
         )
         for v in broken
     ]
-    return "".join(f"{line}\n" for line in annotations) + _as_text(found)
+    return "".join(f"{line}\n" for line in annotations) + _as_text(found, runner)
 
 
-def _as_junit(found: ModelReport) -> str:
+def _as_junit(found: ModelReport, _: str) -> str:
     """A suite for the model, a case for each promise; one that no row speaks of is skipped."""
     outcomes = [verdict.outcome for verdict in found.verdicts]
     counts = {"tests": len(outcomes), "failures": outcomes.count("failed"), "skipped": outcomes.count("not-applicable")}
@@ -89,7 +89,7 @@ def _as_junit(found: ModelReport) -> str:
     return '<?xml version="1.0" encoding="UTF-8"?>\n' + Xml.tostring(root, encoding="unicode") + "\n"
 
 
-def _as_sarif(found: ModelReport) -> str:
+def _as_sarif(found: ModelReport, _: str) -> str:
     """A result for each broken promise, at the line of the class where the model is in a file that was named."""
     order = list(MODEL_CLAUSES)
     rules = [rule_of(clause) for clause in MODEL_CLAUSES.values()]
@@ -138,4 +138,4 @@ def _digest(*parts: str) -> str:
 
 
 REPORTS = {"text": _as_text, "json": _as_json, "github": _as_github, "junit": _as_junit, "sarif": _as_sarif}
-"""By the name of the format."""
+"""By the name of the format: each is given what was found, and the runner as it was asked for."""

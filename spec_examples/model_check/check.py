@@ -38,13 +38,9 @@ class ModelVerdict:
 
 @dataclass(frozen=True)
 class ModelReport:
-    """All verdicts on one model. ``runs`` counts the runs that they rest on, ``environment`` says what ran.
-
-    ``runner`` is the runner as it was asked for: ``ar``, or ``package.module:Class``.
-    """
+    """All verdicts on one model. ``runs`` counts the runs that they rest on, ``environment`` says what ran."""
 
     model: str
-    runner: str
     environment: Environment
     verdicts: tuple[ModelVerdict, ...]
     runs: int
@@ -81,8 +77,9 @@ def check(
         verdicts = _stops(trace.error)
     else:
         verdicts = _judged(ask, say, promises, search)
-    asked = tuple(verdicts[promise] for promise in MODEL_PROMISES if promise in promises)
-    return ModelReport(subject.name, target.runner, trace.environment, asked, ask.runs)
+    return ModelReport(
+        subject.name, trace.environment, tuple(verdicts[p] for p in MODEL_PROMISES if p in promises), ask.runs
+    )
 
 
 def _passes_fields(session: Session, target: Target) -> bool:

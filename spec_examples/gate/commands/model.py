@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-from dataclasses import replace
 from typing import TextIO
 
 from rich.console import Console
@@ -90,7 +89,7 @@ def _model(options: argparse.Namespace, out: TextIO, context: Context | None) ->
         with progress.status(f"importing {target}") as status:
             promises = options.promise or tuple(MODEL_PROMISES)
             found = check(session, target, subject, made, status.update, promises, options.search)
-        stream.write(REPORTS[options.format](replace(found, runner=options.runner)))
+        stream.write(REPORTS[options.format](found, options.runner))
     return DISAGREED if found.broken else AGREED
 
 
