@@ -100,6 +100,7 @@ def test_the_harness_is_what_runs_in_the_worker():
         "absent",
         "bisecting",
         "bounds",
+        "cache",
         "catalogue",
         "client",
         "commits",
