@@ -33,7 +33,7 @@ WANTED = (
     "spec_examples/shipped/docs/contract/routing.md",
     "spec_examples/targets/releases.toml",
     "spec_examples/targets/kept_traces/0.20.0.gz",
-    "spec_examples/conformance/results/0.30.0-ar.traces.gz",
+    "spec_examples/conformance/results/0.30.0-ar.traces.xz",
     "spec_examples/py.typed",
 )
 """Of each kind of file that the gate reads, one that a wheel has to hold."""

@@ -92,7 +92,7 @@ def judged_today(record: Record, path: Path) -> Record:
     Where these were once seen to be the written ones, they are not asked again as long as neither the record nor any
     code has changed. Raises ``ValueError`` as ``rejudged`` does.
     """
-    files = (path, path.with_name(f"{path.stem}.traces.gz"))
+    files = (path, path.with_name(f"{path.stem}.traces.xz"))
     content = [file.read_bytes() for file in files if file.is_file()]
     proof = proven.key("records", ("**/*.py", "**/*.toml"), ("msgspec",), content)
     if proof.exists():

@@ -6,12 +6,11 @@ talker and the harness are what it was made with; one of what was read, as long 
 
 from __future__ import annotations
 
-import gzip
 import hashlib
 import json
+import lzma
 import re
 import tomllib
-import zlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import date
@@ -35,7 +34,7 @@ RECORDED = tuple(clause for clause, each in CLAUSES.items() if each.kind == "pro
 """The clauses that a target has verdicts on."""
 
 RESULTS = Path(__file__).with_name("results")
-"""``VERSION-RUNNER.toml``, and ``VERSION-RUNNER.traces.gz`` with the traces: a scenario's digest and JSON a line."""
+"""``VERSION-RUNNER.toml``, and ``VERSION-RUNNER.traces.xz`` with the traces: a scenario's digest and JSON a line."""
 
 
 @dataclass(frozen=True)
@@ -113,7 +112,7 @@ class Record:
     @property
     def traces_path(self) -> Path:
         """Its traces."""
-        return RESULTS / f"{self.name}.traces.gz"
+        return RESULTS / f"{self.name}.traces.xz"
 
     @property
     def is_stale(self) -> bool:
@@ -197,7 +196,7 @@ def _packed(traces: Mapping[str, Trace]) -> bytes:
     lines = "".join(
         f"{digest} {replace(trace, environment=Environment()).to_json()}\n" for digest, trace in sorted(traces.items())
     )
-    return gzip.compress(lines.encode(), mtime=0) if lines else b""
+    return lzma.compress(lines.encode()) if lines else b""
 
 
 def content(path: Path) -> bytes:
@@ -336,9 +335,9 @@ def traces_of(record: Record) -> dict[str, Trace]:
     """
     path = record.traces_path
     try:
-        lines = [line.partition(b" ") for line in gzip.decompress(path.read_bytes()).splitlines()]
+        lines = [line.partition(b" ") for line in lzma.decompress(path.read_bytes()).splitlines()]
         found = {digest.decode(): _decoded(text) for digest, _, text in lines}
-    except (OSError, EOFError, zlib.error, ValueError) as error:
+    except (OSError, EOFError, lzma.LZMAError, ValueError) as error:
         raise ValueError(f"{path.name}: not recorded traces: {error}") from error
     if not found:
         raise ValueError(f"{path.name}: not recorded traces: there are none in it")

@@ -1,6 +1,6 @@
 """What is recorded is judged anew: an edited verdict, stale traces and damage are named; nothing is run for it."""
 
-import gzip
+import lzma
 import shutil
 import subprocess
 import sys
@@ -102,14 +102,14 @@ def test_a_divergence_that_is_gone_is_red(results, monkeypatch, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "damage", [b"", b"garbage", gzip.compress(b"0 {}\n0 {"), None], ids=["empty", "garbage", "cut off", "missing"]
+    "damage", [b"", b"garbage", lzma.compress(b"0 {}\n0 {"), None], ids=["empty", "garbage", "cut off", "missing"]
 )
 def test_damaged_traces_are_an_error_of_one_line(results, damage):
-    file = results / "0.30.0-ar.traces.gz"
+    file = results / "0.30.0-ar.traces.xz"
     file.unlink() if damage is None else file.write_bytes(damage)
     ((name, _, message),) = red()
     assert name == "0.30.0-ar.toml"
-    assert "0.30.0-ar.traces.gz: not recorded traces" in message
+    assert "0.30.0-ar.traces.xz: not recorded traces" in message
     assert "\n" not in message
 
 

@@ -100,14 +100,14 @@ def test_a_damaged_file(name, tmp_path_factory, data):
 
 
 @settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
-@given(content=damaged((ROOT / "conformance/results/0.30.0-ar.traces.gz").read_bytes()))
+@given(content=damaged((ROOT / "conformance/results/0.30.0-ar.traces.xz").read_bytes()))
 def test_damaged_traces(tmp_path_factory, content):
     folder = tmp_path_factory.getbasetemp()
-    (folder / "0.30.0-ar.traces.gz").write_bytes(content)
+    (folder / "0.30.0-ar.traces.xz").write_bytes(content)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(recorded, "RESULTS", folder)
         said = said_of(recorded.traces_of, recorded.read(ROOT / "conformance/results/0.30.0-ar.toml"))
-    assert not said or said.startswith("0.30.0-ar.traces.gz: not recorded traces")
+    assert not said or said.startswith("0.30.0-ar.traces.xz: not recorded traces")
     assert "\n" not in said
 
 
