@@ -91,8 +91,11 @@ class Record:
     @property
     def predates(self) -> bool:
         """Whether no phase key ever arrived, and no guard keeps a prefill row from MTP: older than the contract."""
-        none = all(self.cells[c].verdict == "failed" for c in ("FIELD-1", "FIELD-2", "FIELD-3", "ROUTE-3"))
-        return none and (self.how == "read" or NOTHING_ARRIVED in self.cells["FIELD-4"].message)
+        if not all(self.cells[c].verdict == "failed" for c in ("FIELD-1", "FIELD-2", "FIELD-3")):
+            return False
+        if self.how == "read":
+            return self.cells["ROUTE-3"].verdict != "passed"
+        return self.cells["ROUTE-3"].verdict == "failed" and NOTHING_ARRIVED in self.cells["FIELD-4"].message
 
     @property
     def place(self) -> str:

@@ -122,6 +122,9 @@ class Session:
             environment = worker.wait_until_ready(target.asked_as)
         except (TargetUnavailable, TargetBroken) as error:
             self._give_up(target, worker, error)
+            if target.vllm and target.chosen_by and isinstance(error, TargetUnavailable):
+                chosen = f"vLLM {target.vllm} was chosen ({target.chosen_by}); --vllm VERSION takes another"
+                raise TargetUnavailable(f"{error}; {chosen}") from error
             raise
         if _trace_file(CONTROL, target, self.python):
             self.run(CONTROL, target)

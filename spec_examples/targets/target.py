@@ -34,13 +34,14 @@ class Target:
 
     ``runner`` is one of ``RUNNERS`` or ``module:Class``. ``vllm`` is a version of the catalogue or an absolute path,
     and empty where vLLM comes with it: beside it in its folder, or from the environment. ``name`` is what a person
-    called it, where ``vllm_omni`` is a folder that was made for it.
+    called it, where ``vllm_omni`` is a folder that was made for it. ``chosen_by`` says why ``auto`` took that vLLM.
     """
 
     vllm_omni: str = INSTALLED
     runner: str = "ar"
     vllm: str = ""
     name: str = field(default="", compare=False)
+    chosen_by: str = field(default="", compare=False)
 
     @property
     def is_installed(self) -> bool:
@@ -131,29 +132,31 @@ def _tree(folder: Path, runner: str, vllm: str, setup: bool, commit: Commit | No
         _require("torch")
     if broken := next(Tree(place).broken, None):
         raise TargetBroken(f"vLLM-Omni {name or folder} does not start: {broken}")
+    why = ""
     if vllm == AUTO:
         installed = None if setup else installed_vllm()
         tag = commit.tag if commit else ""
-        vllm = "" if _has_vllm(place) else _paired(place, name or str(folder), tag, installed)
+        vllm, why = ("", "") if _has_vllm(place) else _paired(place, name or str(folder), tag, installed)
     elif vllm == INSTALLED:
         vllm = _installed_vllm_folder() if _has_vllm(place) else ""
     else:
         vllm = _named_vllm(vllm)
     if not vllm and not _has_vllm(place):
         _require("vllm")
-    return Target(str(place), runner, vllm, name)
+    return Target(str(place), runner, vllm, name, why)
 
 
 def _has_vllm(folder: Path) -> bool:
     return (folder / "vllm" / "__init__.py").is_file()
 
 
-def _paired(place: Path, name: str, tag: str, installed: str | None) -> str:
-    """The vLLM that a tree goes with; empty for the environment's."""
+def _paired(place: Path, name: str, tag: str, installed: str | None) -> tuple[str, str]:
+    """The vLLM that a tree goes with, empty for the environment's, and why it was chosen."""
     try:
-        chosen = pairing.choose(place, installed, tag).version
+        found = pairing.choose(place, installed, tag)
     except TargetUnavailable as error:
         raise TargetUnavailable(f"vLLM-Omni {name}: {error}") from error
+    chosen = found.version
     if not pairing.is_run(chosen):
         oldest = ".".join(map(str, pairing.OLDEST_RUN))
         raise TargetOnlyRead(
@@ -161,7 +164,7 @@ def _paired(place: Path, name: str, tag: str, installed: str | None) -> str:
             "as phase-contract check does",
             str(place),
         )
-    return "" if installed and pairing.is_minor_of(chosen, installed) else chosen
+    return ("" if installed and pairing.is_minor_of(chosen, installed) else chosen), found.why
 
 
 def _named_vllm(vllm: str) -> str:
