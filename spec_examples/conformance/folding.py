@@ -14,6 +14,9 @@ FIELDS = ("FIELD-1", "FIELD-2", "FIELD-3")
 SPECIFIC = ("FIELD-7", "FIELD-6", "FIELD-5", "FIELD-4")
 """Clauses that say where a wrong value came from. Of two that are violated in the same rows, the first is the fault."""
 
+COINCIDENT = ("FIELD-4", "FIELD-6")
+"""Those of them that compare a value with earlier ones, which it may equal by coincidence."""
+
 ROUTES = ("ROUTE-1", "ROUTE-2", "ROUTE-3", "ROUTE-4", "ROUTE-5")
 LATER = ("STATE-1", "STATE-2", "ROUTE-4", "ROUTE-6", "ROUTE-8")
 """Clauses about what a step leaves behind: an earlier fault of the same run may be all that they show."""
@@ -58,7 +61,7 @@ def folded(seen: Iterable[Seen]) -> dict[str, str]:
     rows = {clause: frozenset(_row(each) for each in found if not each.absent) for clause, found in by_clause.items()}
     found: dict[str, str] = {}
     for clause, violations in by_clause.items():
-        wider = next((other for other in SPECIFIC if _says_more(other, clause, rows)), "")
+        wider = next((other for other in (*SPECIFIC, *FIELDS) if _says_more(other, clause, rows)), "")
         causes = [wider or _cause(each, by_run[each.run]) for each in violations]
         if all(causes):
             found[clause] = _most(causes)
@@ -78,9 +81,14 @@ def _row(seen: Seen) -> tuple[int, int, str | None]:
 
 
 def _says_more(other: str, clause: str, rows: Mapping[str, frozenset[tuple[int, int, str | None]]]) -> bool:
-    """Whether a clause that names the source of a value is violated in all rows in which another such clause is."""
+    """Whether a clause about a value is violated wherever another is that names the source of the value, and elsewhere.
+
+    A wrong value that is an earlier one by coincidence is not the earlier one where there is none that it could be.
+    """
     if clause not in SPECIFIC or other == clause or other not in rows or not rows[clause]:
         return False
+    if other in FIELDS:
+        return clause in COINCIDENT and rows[clause] < rows[other]
     return rows[clause] < rows[other] or (
         rows[clause] == rows[other] and SPECIFIC.index(other) < SPECIFIC.index(clause)
     )

@@ -110,6 +110,8 @@ def find_pages(paths: Iterable[str]) -> list[Path]:
     for path in given:
         if path == Path() and "" in names:
             raise NoPages("'' is no path")
+        if (path / "vllm_omni" / "__init__.py").is_file():
+            raise NoPages(f"{path} is a folder of vLLM-Omni: write check --vllm-omni {path} to judge its runner")
         if path.is_dir():
             found = sorted(path.rglob("*.md"))
             if not found:

@@ -40,18 +40,23 @@ def producer(target: Target, environment: Environment, clause: str = "") -> Plac
     """
     if ":" in target.runner:
         return _class(target.runner)
-    if target.is_installed or target.is_release:
+    found = in_tree(target, environment, clause)
+    file = Path(target.vllm_omni, found.path) if found else None
+    if found is None or file is None or not file.is_relative_to(workspace()):
         return None
-    folder = Path(target.vllm_omni)
-    runner = _reading(folder, environment.preprocess_from)
+    return Place(file.relative_to(workspace()).as_posix(), found.line)
+
+
+def in_tree(target: Target, environment: Environment, clause: str = "") -> Place | None:
+    """As ``producer``, with the path below a folder of vLLM-Omni, wherever that lies; ``None`` for any other target."""
+    if target.is_installed or target.is_release or ":" in target.runner:
+        return None
+    runner = _reading(Path(target.vllm_omni), environment.preprocess_from)
     if runner is None or runner.preprocess is None:
-        return None
-    file = folder / runner.preprocess.path
-    if not file.is_relative_to(workspace()):
         return None
     open_guards = [guard.line for guard in runner.guards if not guard.asks_for_prefill]
     line = min(open_guards) if open_guards and clause in ABOUT_MTP else runner.preprocess.line
-    return Place(file.relative_to(workspace()).as_posix(), line)
+    return Place(runner.preprocess.path, line)
 
 
 @cache

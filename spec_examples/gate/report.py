@@ -11,13 +11,15 @@ from typing import Any
 from spec_examples.conformance.known import PAGE
 from spec_examples.conformance.record import Record
 from spec_examples.conformance.verdicts import Cell
-from spec_examples.contract.clauses import PROMISES
+from spec_examples.contract.clauses import CLAUSES, PROMISES
 from spec_examples.execution.result import Result
 from spec_examples.exercised import in_json, in_words
 from spec_examples.gate.broken import Broken
 from spec_examples.gate.check import CheckReport, PageReport
+from spec_examples.gate.places import Place, in_tree
 from spec_examples.gate.watching import Rechecked
 from spec_examples.outcome import Outcome
+from spec_examples.targets import Target
 from spec_examples.trace import Environment
 
 MARKS = {
@@ -43,7 +45,7 @@ def page_line(page: PageReport) -> str:
 
 def check_text(report: CheckReport) -> str:
     """The clauses first, then the pages."""
-    clauses = clauses_text(report.record, report.broken) if report.record else ""
+    clauses = clauses_text(report.record, report.broken, report.target) if report.record else ""
     return clauses + pages_text(report)
 
 
@@ -55,12 +57,17 @@ def _how(record: Record) -> str:
     return "" if record.recorded == today else f" (recorded {record.recorded}; --live runs it anew)"
 
 
-def clauses_text(record: Record, broken: Sequence[Broken]) -> str:
-    """What the suite shows of each clause: the counts, a line per fault, and the run that shows each."""
+def clauses_text(record: Record, broken: Sequence[Broken], target: Target) -> str:
+    """What the suite shows of each clause: the counts, a line per fault, and the run that shows each.
+
+    A runner that is older than the contract has one fault, and one line of clauses.
+    """
     judged = [each for each in broken if each.case or not each.examples]
-    lines = [f"{_of(record)}: {_counts(record)}{_how(record)}"]
-    lines += [PREDATES] if record.predates else []
-    lines += [_fault(each) for each in judged]
+    lines = [f"{_of(record)}: {_counts(record)}{_how(record)}", *_named(target)]
+    if record.predates:
+        lines += [PREDATES, f"VIOLATED {' '.join(clause for clause in CLAUSES if clause in record.violated())}"]
+    else:
+        lines += [_fault(each) for each in judged]
     lines += [f"stopped in {case!r}, outside of the runner's code: {error}" for case, error in record.stops.items()]
     diverging = record.diverging()
     for divergence in dict.fromkeys(diverging.values()):
@@ -68,7 +75,7 @@ def clauses_text(record: Record, broken: Sequence[Broken]) -> str:
         lines.append(f"known, and not red: {divergence.title} ({clauses}); {PAGE}#{divergence.id}")
     lines += [f"{clause} is kept: the known divergence {d.id!r} is gone here" for clause, d in record.gone().items()]
     for each in judged if not record.predates else ():
-        lines += [] if each.follows else _shown(each)
+        lines += [] if each.follows else _shown(each, in_tree(target, record.environment, each.clause))
     return "\n".join(lines) + "\n"
 
 
@@ -92,11 +99,20 @@ def _fault(each: Broken) -> str:
     return f"VIOLATED {each.clause}: {each.name}{follows}"
 
 
-def _shown(each: Broken) -> list[str]:
-    """The run that shows a fault, what a model suffers from it, and where the clause stands."""
+def _named(target: Target) -> list[str]:
+    """The folder or commit that was judged, and why it ran on its vLLM."""
+    if target.is_installed or target.is_release:
+        return []
+    vllm = f", on vLLM {target.vllm} ({target.chosen_by})" if target.vllm and target.chosen_by else ""
+    return [f"judged   {target.name or target.vllm_omni}{vllm}"]
+
+
+def _shown(each: Broken, place: Place | None) -> list[str]:
+    """The run that shows a fault, what a model suffers from it, where to look, and where the clause stands."""
     lines = [f"{each.clause}, in the case {each.case!r}: {each.message}"]
     lines += [each.detail] if each.detail else []
     lines += [f"    then       {each.suffers}"]
+    lines += [f"    look at    {place.path}:{place.line}"] if place else []
     lines += [f"    run again  {each.smallest}"] if each.smallest else []
     return [*lines, f"    stated in  {each.anchor}"]
 
@@ -119,9 +135,7 @@ def pages_text(report: CheckReport) -> str:
         elif result.outcome in ("failed", "error", "diverges"):
             lines.append(str(result))
     lines += [f"{same} examples of pages show the same clauses violated"] if same else []
-    drifted = [result for result in report.results if result.outcome == "drifted"]
-    lines += [f"{result.path}:{result.line}: drifted: {result.message}" for result in drifted]
-    lines += [DRIFTED] if drifted else []
+    lines += _drifted_lines(report)
     for result in report.results:
         if result.outcome == "exempt":
             lines.append(f"{result.path}:{result.line}: exempt from execution: {result.message}")
@@ -131,6 +145,15 @@ def pages_text(report: CheckReport) -> str:
     lines += unexercised_lines(report.record) if report.record else []
     lines += [in_words(report.exercised), counts_line(report)] if report.pages else []
     return "".join(f"{line}\n" for line in lines)
+
+
+def _drifted_lines(report: CheckReport) -> list[str]:
+    """Each place at which a page has drifted; if a clause is violated, their number, since that may be the cause."""
+    drifted = [result for result in report.results if result.outcome == "drifted"]
+    if drifted and report.broken:
+        return [f"{len(drifted)} examples of pages differ too; clauses are violated, so this is not called drift"]
+    lines = [f"{result.path}:{result.line}: drifted: {result.message}" for result in drifted]
+    return [*lines, DRIFTED] if drifted else []
 
 
 def _is_told(result: Result, report: CheckReport) -> bool:

@@ -52,3 +52,11 @@ def test_what_a_step_leaves_behind_follows_from_a_fault_of_an_earlier_step_of_th
 def test_two_runs_differ_because_of_any_fault_in_either_but_a_difference_explains_nothing():
     assert folded([Seen("STATE-1", **AT), Seen("ROUTE-6", 0, 5, "b")]) == {"ROUTE-6": "STATE-1"}
     assert "STATE-1" not in folded([Seen("ROUTE-6", 0, 1, "a"), Seen("STATE-1", 0, 2, "a")])
+
+
+def test_a_flag_that_is_wrong_where_no_earlier_value_could_be_is_not_stale():
+    wrong = [Seen("FIELD-3", 0, step, "a") for step in (2, 3)]
+    assert folded([*wrong, Seen("FIELD-4", 0, 3, "a"), Seen("FIELD-6", 0, 3, "a")]) == {
+        "FIELD-4": "FIELD-3",
+        "FIELD-6": "FIELD-3",
+    }

@@ -197,7 +197,7 @@ def _carry_out(
     if plan.judged:
         record = judge_clauses(session, target)
         judged = violated_clauses(record, session, target)
-        say(report.clauses_text(record, judged))
+        say(report.clauses_text(record, judged, target))
         if not plan.pages or record.predates or record.how == "read":
             return CheckReport(target, record.environment, record, broken=judged, drift=plan.drift)
     return check(
