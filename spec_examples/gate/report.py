@@ -158,7 +158,8 @@ def _drifted_lines(report: CheckReport) -> list[str]:
 
 def _is_told(result: Result, report: CheckReport) -> bool:
     """Whether a page shows no more than what the suite has shown."""
-    return report.record is not None and set(result.clauses) <= report.record.violated().keys()
+    clauses = {shown.clause for shown in result.shown}
+    return bool(clauses) and report.record is not None and clauses <= report.record.violated().keys()
 
 
 def _broken_text(each: Broken) -> list[str]:
