@@ -12,6 +12,7 @@ from dataclasses import replace
 from spec_examples.contract import rows
 from spec_examples.scenario import Scenario, Source
 from spec_examples.targets import Session, Target, TargetError
+from spec_examples.targets.pairing import GUESSED
 from spec_examples.targets.target import WHOLE_V2
 from spec_examples.trace import Trace
 
@@ -33,6 +34,16 @@ def undriven(session: Session, target: Target, scenario: Scenario) -> str:
     except TargetError as error:
         return f"vLLM's own runner cannot be driven through it: {error}"
     return _wrong(trace)
+
+
+def excused(session: Session, target: Target, scenario: Scenario) -> str:
+    """Why a run that stopped outside of the runner's code says nothing of the runner; empty if it does.
+
+    A vLLM that was a guess may be the wrong one, whose scheduler does not go with the tree's.
+    """
+    if target.chosen_by == GUESSED:
+        return f"several vLLMs fit this tree and {target.vllm} is a guess; name one with --vllm VERSION"
+    return undriven(session, target, scenario)
 
 
 def _continuing(talker: str | Source) -> str:

@@ -144,7 +144,7 @@ def record_of_run(session: Session, target: Target, environment: Environment) ->
             except TargetUnavailable:
                 continue  # this scenario cannot be put to it: a release without asynchronous scheduling, for example
             if trace.error and trace.error_at in NOT_THE_RUNNER:
-                if reason := control.undriven(session, target, scenario):
+                if reason := control.excused(session, target, scenario):
                     undriven[case.name] = reason
                     continue
                 stops[case.name] = trace.error

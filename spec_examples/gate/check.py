@@ -12,7 +12,7 @@ from pathlib import Path
 
 from spec_examples import pages
 from spec_examples.conformance.checked import recorded_results
-from spec_examples.conformance.control import undriven
+from spec_examples.conformance.control import excused
 from spec_examples.conformance.known import PAGE, known
 from spec_examples.conformance.record import Record
 from spec_examples.contract.clauses import CLAUSES, MODEL_CLAUSES
@@ -204,7 +204,7 @@ def drifted(result: Result, session: Session, target: Target) -> Result:
     """The result, as drift if the page disagrees and none of its runs violates a clause or is stopped by the runner."""
     if result.outcome not in ("failed", "error") or result.shown:
         return result
-    if any(stop is None or not undriven(session, target, stop) for stop in result.stops):
+    if any(stop is None or not excused(session, target, stop) for stop in result.stops):
         return result
     return replace(result, outcome="drifted")
 

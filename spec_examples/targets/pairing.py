@@ -22,6 +22,9 @@ from spec_examples.targets.reached import Tree, certain_imports
 OLDEST_RUN = (0, 17)
 """The first minor version whose runners are run here; of older ones the source can be read."""
 
+GUESSED = "the newest that fits"
+"""Why a vLLM is taken if several fit and the tree says nothing."""
+
 ALSO_LOOKED_AT = ("worker", "core", "config", "engine", "inputs", "patch.py", "request.py", "outputs.py")
 """Parts of ``vllm_omni`` that follow vLLM closely: what no runner imports tells the minor too."""
 
@@ -100,7 +103,7 @@ def _decide(fitting: list[str], said: list[Hint], installed: str | None) -> tupl
         return nearest, f"the nearest to {said[0].version}, which {said[0].source} names"
     if installed and (same := next((v for v in fitting if is_minor_of(v, installed)), None)):
         return same, "installed here"
-    return fitting[-1], "the newest that fits"
+    return fitting[-1], GUESSED
 
 
 def _distance(version: str, wanted: tuple[int, int]) -> int:
