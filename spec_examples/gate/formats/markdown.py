@@ -15,7 +15,7 @@ MOST_EXAMPLES = 50
 
 def render(report: CheckReport) -> str:
     """GitHub's Markdown."""
-    verdict = {0: "kept", 1: "violated", 2: "could not be judged"}[report.exit_code]
+    verdict = {0: "kept", 1: "broken", 2: "could not be judged"}[report.exit_code]
     lines = [f"## The phase contract: {verdict}", "", counts_line(report), ""]
     lines += [f"{PREDATES}.", ""] if report.record and report.record.predates else []
     for each in report.broken:
