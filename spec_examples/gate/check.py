@@ -62,10 +62,11 @@ class CheckReport:
 
     target: Target
     environment: Environment
-    record: Record | None = None
     pages: list[PageReport] = field(default_factory=list)
     left_out: dict[str, str] = field(default_factory=dict)
     """Pages that were not executed, and why."""
+    record: Record | None = None
+    """The verdicts on the clauses, if they were judged."""
     broken: tuple[Broken, ...] = ()
     """The promises that the runner was seen to break, known divergences aside."""
     drift: str = "error"
@@ -185,7 +186,11 @@ def check(
     out = left_out(paths)
     read_pages = list(_read_all((path for path in paths if path not in out), complete))
     report = CheckReport(
-        target, session.environment(target), record, left_out={_shown(p): why for p, why in out.items()}, drift=drift
+        target,
+        session.environment(target),
+        record=record,
+        left_out={_shown(p): why for p, why in out.items()},
+        drift=drift,
     )
     for path, page, wrong in read_pages:
         began(path)

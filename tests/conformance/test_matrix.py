@@ -149,6 +149,9 @@ class Stops:
     def environment(self, target):
         return Environment(vllm_omni="0.30.0", runner="Stops", preprocess_from="OmniGPUModelRunner")
 
+    def run_plain(self, scenario, target):
+        return recorded.recorded_trace("0.30.0", "ar", scenario) or Trace()
+
     def run(self, scenario, target):
         self.asked += 1
         if self.at(scenario):

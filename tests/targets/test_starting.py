@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import sys
 
 import pytest
 from trees import tree, write
@@ -71,7 +72,10 @@ def test_all_that_is_missing_is_listed_at_once(tmp_path):
     assert line.endswith("; pip install no-such-a no-such-b no-such-c no-such-d")
 
 
-def test_what_no_runner_uses_is_stood_in_for():
+def test_what_no_runner_uses_is_stood_in_for(tmp_path, monkeypatch):
+    write(tmp_path, {"vllm_omni/__init__.py": ""})
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "vllm_omni", raising=False)
     assert "janus" in HARMLESS
     with pytest.raises(ModuleNotFoundError, match="vllm_omni_gone"):
         collect(lambda: __import__("vllm_omni.vllm_omni_gone"))

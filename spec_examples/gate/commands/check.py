@@ -156,7 +156,7 @@ def _report_what_was_read(older: TargetOnlyRead, options: argparse.Namespace, ou
     """A folder that is older than what runs here: its source decides, as far as it can be read."""
     record = judge_source(older, options.runner)
     broken = tuple(Broken(clause, message=cell.message) for clause, cell in record.violated().items())
-    done = CheckReport(Target(older.folder, options.runner), record.environment, record, broken=broken)
+    done = CheckReport(Target(older.folder, options.runner), record.environment, record=record, broken=broken)
     with ExitStack() as opened:
         stream, files = _opened(opened, options, out)
         for name, file in [(options.format, stream), *files]:
@@ -199,7 +199,7 @@ def _carry_out(
         judged = violated_clauses(record, session, target)
         say(report.clauses_text(record, judged, target))
         if not plan.pages or record.predates or record.how == "read":
-            return CheckReport(target, record.environment, record, broken=judged, drift=plan.drift)
+            return CheckReport(target, record.environment, record=record, broken=judged, drift=plan.drift)
     return check(
         plan.pages,
         session,
