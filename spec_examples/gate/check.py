@@ -185,13 +185,8 @@ def check(
     paths = list(paths)
     out = left_out(paths)
     read_pages = list(_read_all((path for path in paths if path not in out), complete))
-    report = CheckReport(
-        target,
-        session.environment(target),
-        record=record,
-        left_out={_shown(p): why for p, why in out.items()},
-        drift=drift,
-    )
+    without = {_shown(path): why for path, why in out.items()}
+    report = CheckReport(target, session.environment(target), left_out=without, record=record, drift=drift)
     for path, page, wrong in read_pages:
         began(path)
         done = _check_page(path, page, wrong, session, target, (lines or {}).get(path))

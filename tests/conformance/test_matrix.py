@@ -114,7 +114,7 @@ def test_two_at_once_download_once_and_do_not_disturb_each_other(tmp_path):
         "import sys, time, os\n"
         "from pathlib import Path\n"
         "from spec_examples.targets import catalogue, install\n"
-        "def download(release, wheels):\n"
+        "def download(name, requirements, wheels):\n"
         "    wheels.mkdir()\n"
         "    Path(sys.argv[1], f'{os.getpid()}').touch()\n"
         "    time.sleep(0.5)\n"

@@ -73,6 +73,6 @@ def test_nothing_else_of_this_project_is_taken_for_a_model(folder: str) -> None:
 
 
 def test_a_stub_that_meets_releases_without_the_flag() -> None:
-    """A stub that runs on 0.18.0 too, and one that writes the fields to see what a runner does, would be wrong models."""
+    """A stub that runs on 0.18.0 too, and one that writes the fields on purpose, would be wrong models."""
     findings = lint_paths([str(ROOT / "spec_examples" / "variants.py")]).findings
     assert {finding.rule for finding in findings} == {"PHASE003", "PHASE004", "PHASE005"}
