@@ -23,10 +23,9 @@ from spec_examples.gate.model_report import REPORTS
 from spec_examples.model_check.check import DRAWN, check
 from spec_examples.model_check.promises import MODEL_PROMISES
 from spec_examples.model_check.subject import named
-from spec_examples.running import Context, Made, meant, place
+from spec_examples.running import Context, Made, meant
 from spec_examples.scenario import Scenario
-from spec_examples.targets import Target, resolve
-from spec_examples.targets.target import AUTO
+from spec_examples.targets import Target
 from spec_examples.trace import Trace
 
 
@@ -95,8 +94,6 @@ def _model(options: argparse.Namespace, out: TextIO, context: Context | None) ->
 
 def _target(options: argparse.Namespace, context: Context | None) -> Target:
     """Return the target that was asked for. On a page that is what ``run`` would take with the same names."""
-    if context is None:
-        return target_of(options)
-    if options.vllm_omni == context.target.vllm_omni:
+    if context is not None and options.vllm_omni == context.target.vllm_omni:
         return context.target.with_runner(meant(context.target, options.runner))
-    return resolve(place(options.vllm_omni), options.runner, options.vllm or AUTO)
+    return target_of(options)
