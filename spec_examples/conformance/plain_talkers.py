@@ -1,4 +1,4 @@
-"""What vLLM's own runner is given in a control: talkers that continue their text without any hook of vLLM-Omni.
+"""Talkers for vLLM's own runner in a control: they continue their text without any hook of vLLM-Omni.
 
 vLLM's runner looks embeddings up by token id. The stub's continue from the embedding that their hook returned, so here
 the looked-up embedding carries the id at the same place.
@@ -14,7 +14,7 @@ from spec_examples.talker import HIDDEN, ScalarTalkerWithoutMtp
 from spec_examples.variants import RepeatingScalarTalker
 
 TOKEN_ID = 4
-"""Where in an embedding of the stub its token id stands."""
+"""The index of the token id in an embedding of the stub."""
 
 
 class Counting(ScalarTalkerWithoutMtp):

@@ -29,7 +29,7 @@ V2_PRODUCER = "OmniModelState"
 
 @dataclass(frozen=True)
 class Cell:
-    """What one target does about one clause. ``evidence`` names the case that shows it, ``message`` is one line.
+    """The verdict on one clause for one target. ``evidence`` names the case that shows it, ``message`` is one line.
 
     ``follows`` is the clause whose violations explain all violations of this one.
     """

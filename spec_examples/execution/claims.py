@@ -43,7 +43,7 @@ def evaluate(page: PageExecution, admonition: Example) -> dict[str, Result]:
 def releases_at_hand() -> tuple[tuple[Version, Target], ...]:
     """Return the catalogue's sample of releases and the installed one if it is published, oldest first.
 
-    What is installed may be a checkout with any version; a claim about releases says nothing of it.
+    An installed checkout may report any version; a claim about releases says nothing of it.
     """
     found = {Version(each.vllm_omni): resolve(each.vllm_omni) for each in sampled()}
     installed = installed_version()

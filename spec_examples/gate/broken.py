@@ -1,4 +1,4 @@
-"""What a check found violated, clause by clause: what every report tells a runner's author."""
+"""The clauses that a check found violated, as every report shows them to a runner's author."""
 
 from __future__ import annotations
 

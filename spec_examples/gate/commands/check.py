@@ -166,7 +166,7 @@ def _report_what_was_read(older: TargetOnlyRead, options: argparse.Namespace, ou
 
 @dataclass(frozen=True)
 class _Plan:
-    """What a check is asked to do: judge the clauses, execute ``pages``, or both."""
+    """The parts of a check: judging the clauses, executing ``pages``, or both."""
 
     judged: bool
     pages: tuple[Path, ...]
