@@ -154,6 +154,13 @@ def record_of_run(session: Session, target: Target, environment: Environment) ->
     return replace(record, undriven=undriven, stops=stops)
 
 
+def judge_release_source(target: Wanted, say: Callable[[str], None] = lambda _: None) -> Record:
+    """The record of a release whose source is read. Raises ``TargetUnavailable`` where it cannot be fetched."""
+    return recorded.record_of_source(
+        target.vllm_omni, target.runner, by_reading.of(target.runner, read_release(target.vllm_omni, say))
+    )
+
+
 def renew(version: str, runners: Iterable[Wanted], say: Callable[[str], None]) -> list[Record]:
     """A new record for each runner of one release: run in one session, or read."""
     records = []
@@ -164,8 +171,7 @@ def renew(version: str, runners: Iterable[Wanted], say: Callable[[str], None]) -
                 records.append(judge_runner(session, Target(version, wanted.runner)))
                 continue
             try:
-                found = by_reading.of(wanted.runner, read_release(version, say))
-                records.append(recorded.record_of_source(version, wanted.runner, found))
+                records.append(judge_release_source(wanted, say))
             except TargetUnavailable as error:
                 records.append(recorded.unrunnable(version, wanted.runner, str(error)))
     return records

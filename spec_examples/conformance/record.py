@@ -148,7 +148,10 @@ def record_of(version: str, runner: str, traces: Mapping[str, Trace]) -> Record:
 
 def record_of_source(version: str, runner: str, found: tuple[ReadRunner, ...]) -> Record:
     """The record of a runner that has just been read."""
-    environment = Environment(runner=", ".join(each.name for each in found))
+    name = ", ".join(each.name for each in found)
+    release = catalogue.release(version)
+    versions = {"vllm_omni": version, "vllm": release.vllm} if release else {}
+    environment = Environment(runner=name, **versions)
     return replace(_made_today(version, runner, "read", by_reading.judge(found), environment), source=found)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from spec_examples.conformance import by_reading
-from spec_examples.conformance.matrix import MATRIX_RUNNERS, Wanted, record_of_run, valid
+from spec_examples.conformance.matrix import MATRIX_RUNNERS, Wanted, judge_release_source, record_of_run, valid
 from spec_examples.conformance.record import Record, record_of_source, traces_of
 from spec_examples.targets import Session, Target
 from spec_examples.targets.errors import TargetOnlyRead
@@ -23,8 +23,17 @@ def recorded_of(target: Target, session: Session) -> Record | None:
 
 
 def judge_clauses(session: Session, target: Target) -> Record:
-    """What the suite shows of each clause. Raises ``TargetUnavailable`` if the target cannot be asked at all."""
-    return recorded_of(target, session) or record_of_run(session, target, session.environment(target))
+    """What the suite shows of each clause, or the source says of a release that is not run here.
+
+    Raises ``TargetUnavailable`` if the target cannot be asked at all.
+    """
+    if record := recorded_of(target, session):
+        return record
+    if target.never_changes and target.runner in MATRIX_RUNNERS:
+        wanted = Wanted(target.vllm_omni, target.runner)
+        if wanted.how == "read":
+            return judge_release_source(wanted)
+    return record_of_run(session, target, session.environment(target))
 
 
 def judge_source(older: TargetOnlyRead, runner: str) -> Record:

@@ -154,6 +154,14 @@ def test_what_is_older_than_the_contract_is_one_sentence_and_its_clauses(capsys,
     assert {"FIELD-1", "ROUTE-2", "ROUTE-3"} <= set(violated)
 
 
+def test_a_release_that_can_only_be_read_is_read_again_where_others_run_again(capsys):
+    words = ["check", "--clauses", "--vllm-omni", "0.16.0"]
+    assert main(words) == 1
+    recorded = capsys.readouterr().out
+    assert main([*words, "--live"]) == 1
+    assert capsys.readouterr().out == recorded
+
+
 def test_what_a_runner_did_not_show_ends_the_report_with_the_reason(capsys):
     assert main(["check", "--clauses", "--vllm-omni", "0.20.0"]) == 1
     assert capsys.readouterr().out.splitlines()[-1] == (
