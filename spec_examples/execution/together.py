@@ -1,0 +1,199 @@
+"""Put the rows of a routing table to a runner in steps that they share: a long table takes few runs.
+
+Each row has a step alone, and is first, second, third and last of the rows of four steps, in which a prefill, a decode
+and a prefill row stand between them; through either hook. If a step shows anything but what the table says, the rows
+concerned are run by themselves (``spec_examples.execution.tables``), and what is found there is what is reported.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from spec_examples.contract.judge import JUDGES
+from spec_examples.contract.reading import Reading, read
+from spec_examples.exercised import Exercised, by_steps
+from spec_examples.outcome import Outcome, outcomes
+from spec_examples.running import Context
+from spec_examples.scenario import MAX_LEN, Limits, Row, Scenario
+from spec_examples.targets import Target, TargetFailed
+from spec_examples.trace import NUM_COMPUTED, PROMPT_LEN, Step
+
+MOST = 20
+"""Rows of one run. A run has steps for each of them, and what it shows is gone once it was read."""
+
+HOOKS = ("scalar", "batched")
+"""The stub talkers, by the hook that they offer to decode rows."""
+
+PLACES = 5
+"""Steps of each row through each hook."""
+
+ROOM = Limits(budget=4 * MAX_LEN + 7, sequences=8)
+"""Room for any four rows with the three between them."""
+
+
+class Numbers(NamedTuple):
+    """What a row of the table asks: the prompt's length, the tokens computed before the step, the scheduled span."""
+
+    prompt_len: int
+    computed: int
+    span: int
+
+
+class Answer(NamedTuple):
+    """What a row of the table says, in the table's words."""
+
+    phase: str
+    eligible: str
+
+
+class Place(NamedTuple):
+    """A step of a shared run, which counts from 1; 0 stands for all of them."""
+
+    hook: str
+    step: int
+
+
+@dataclass(frozen=True)
+class Doubt:
+    """Something that a shared run showed and that no row may lead to.
+
+    ``owner`` is the row (by its number) at which it was seen, ``None`` where it was a row between those of the table,
+    or none; ``rows`` are all that had a part in the step.
+    """
+
+    place: Place
+    message: str
+    clauses: tuple[str, ...]
+    owner: int | None
+    rows: frozenset[int]
+
+
+@dataclass
+class Seen:
+    """What one row showed: its answers, each with the place at which it was first seen; how many; and all doubts."""
+
+    answers: dict[Answer, Place] = field(default_factory=dict)
+    places: int = 0
+    doubts: list[Doubt] = field(default_factory=list)
+
+    def is_only(self, answer: Answer) -> bool:
+        """Whether every step of the row was run, and showed this answer and nothing else."""
+        return self.answers.keys() == {answer} and self.places == PLACES * len(HOOKS) and not self.doubts
+
+
+@dataclass
+class Rows:
+    """Some rows of a table, which share their steps, and what each of them showed on a target."""
+
+    numbers: tuple[Numbers, ...]
+    seen: dict[Target, tuple[Seen, ...]] = field(default_factory=dict)
+    exercised: dict[Target, Exercised] = field(default_factory=dict)
+
+    def ask(self, context: Context, number: int) -> Seen:
+        """What the row with this number showed. Raises ``TargetUnavailable``."""
+        target = context.target
+        if target not in self.seen:
+            seen = tuple(Seen() for _ in self.numbers)
+            self.exercised[target] = Exercised()
+            for hook in HOOKS:
+                self._run(context, hook, seen)
+            self.seen[target] = seen
+        return self.seen[target][number]
+
+    def scenario(self, hook: str) -> Scenario:
+        """The run of these rows through a hook."""
+        steps = tuple(tuple(row for _, row in step) for step in _steps(self.numbers))
+        return Scenario(hook, steps=steps, limits=ROOM)
+
+    def _run(self, context: Context, hook: str, seen: tuple[Seen, ...]) -> None:
+        steps = _steps(self.numbers)
+        try:
+            trace = context.session.run(self.scenario(hook), context.target)
+        except TargetFailed as failed:
+            doubts = [Doubt(Place(hook, 0), str(failed), (), None, frozenset(range(len(seen))))]
+        else:
+            reading = read(trace)
+            self.exercised[context.target] += by_steps((step.step, step.origins) for step in reading.steps)
+            doubts = [*_doubts(reading, hook, steps)]
+            for number, one, said in _answers(reading, steps):
+                seen[one].answers.setdefault(said, Place(hook, number))
+                seen[one].places += 1
+        for doubt in doubts:
+            for number in doubt.rows if doubt.owner is None else (doubt.owner,):
+                seen[number].doubts.append(doubt)
+
+
+def answer(step: Step, one: Outcome) -> Answer:
+    """What the table has to say of a row: the flag that arrived, and whether what came with it is a tail's."""
+    return Answer(_phase(step, one), "Yes" if one.mtp else "No")
+
+
+def _phase(step: Step, one: Outcome) -> str:
+    if one.phase is None:
+        return "nothing (no flag arrived)"
+    if one.phase == "decode":
+        return "Decode"
+    found = step.hook_of(one.request)
+    arrived = len(found[1].input_ids) if found else 0
+    progress, prompt = one.fields.get(NUM_COMPUTED, 0), one.fields.get(PROMPT_LEN, 0)
+    is_tail = isinstance(progress, int) and isinstance(prompt, int) and progress > 0 and progress + arrived >= prompt
+    return "Prefill tail" if is_tail else "Prefill"
+
+
+Steps = list[list[tuple[int | None, Row]]]
+"""Steps of rows, each with the number of the table's row that it is; ``None`` for a row between those."""
+
+
+def _steps(rows: Sequence[Numbers]) -> Steps:
+    """For each row the step that it has alone, and the one in which it is first; every request is new.
+
+    The second and third row stand between a decode and a prefill row, one way and the other. Where MTP writes is only
+    seen with a prefill row before two decode rows.
+    """
+    steps: Steps = []
+    for number, alone in enumerate(rows):
+        steps.append([(number, Row(*alone, f"alone{number}"))])
+        between = Row(4, 0, 3, f"prompt{number}"), Row(3, 4, 1, f"decode{number}"), Row(4, 0, 3, f"behind{number}")
+        step: list[tuple[int | None, Row]] = [(None, row) for row in between]
+        for place, name in enumerate(("first", "second", "third", "last")):
+            which = (number + place) % len(rows)
+            step.insert(2 * place, (which, Row(*rows[which], f"{name}{number}")))
+        steps.append(step)
+    return steps
+
+
+def _doubts(reading: Reading, hook: str, steps: Steps) -> Iterator[Doubt]:
+    owners = _owners(steps)
+    rows_of = [frozenset(number for number, _ in step if number is not None) for step in steps]
+    for clause, judge in JUDGES.items():
+        for found in judge.find(reading).violations:
+            owner = owners.get(found.request or "")
+            yield Doubt(Place(hook, found.step), found.message, (clause,), owner, rows_of[found.step - 1])
+    last, error = len(reading.steps), reading.trace.error
+    if error or last < len(steps):
+        message = error or f"the runner made {last} of {len(steps)} steps"
+        yield Doubt(Place(hook, last), message, (), None, rows_of[last - 1])
+    for number, one in _outcomes(reading):
+        if one.request.startswith("decode") and not one.mtp:
+            yield Doubt(Place(hook, number), f"{one.request} took no MTP", (), None, rows_of[number - 1])
+
+
+def _answers(reading: Reading, steps: Steps) -> Iterator[tuple[int, int, Answer]]:
+    """Each row's step, its number, and what the table has to say of it there."""
+    owners = _owners(steps)
+    for number, one in _outcomes(reading):
+        if one.request in owners:
+            yield number, owners[one.request], answer(reading.trace.steps[number - 1], one)
+
+
+def _outcomes(reading: Reading) -> Iterator[tuple[int, Outcome]]:
+    """Every row of every step that the runner finished, with the number of the step."""
+    for step in reading.steps:
+        if step.complete:
+            yield from ((step.number, one) for one in outcomes(step.step, step.origins))
+
+
+def _owners(steps: Steps) -> dict[str, int]:
+    return {row.request: number for step in steps for number, row in step if number is not None}
