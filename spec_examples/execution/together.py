@@ -1,13 +1,15 @@
 """Put the rows of a routing table to a runner in steps that they share: a long table takes few runs.
 
-Each row has a step alone, and is first, second, third and last of the rows of four steps, in which a prefill, a decode
-and a prefill row stand between them; through either hook. If a step shows anything but what the table says, the rows
-concerned are run by themselves (``spec_examples.execution.tables``), and what is found there is what is reported.
+Through either hook each row has a step alone, and two with three other rows of its table, with decode and prefill rows
+between them. If a step shows anything but what the table says, the rows concerned are run by themselves
+(``spec_examples.execution.tables``), and what is found there is what is reported.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -18,16 +20,13 @@ from spec_examples.outcome import Outcome, outcomes
 from spec_examples.running import Context
 from spec_examples.scenario import MAX_LEN, Limits, Row, Scenario
 from spec_examples.targets import Target, TargetFailed
-from spec_examples.trace import NUM_COMPUTED, PROMPT_LEN, Step
+from spec_examples.trace import NUM_COMPUTED, PROMPT_LEN, Step, Trace
 
 MOST = 20
 """Rows of one run. A run has steps for each of them, and what it shows is gone once it was read."""
 
 HOOKS = ("scalar", "batched")
 """The stub talkers, by the hook that they offer to decode rows."""
-
-PLACES = 5
-"""Steps of each row through each hook."""
 
 ROOM = Limits(budget=4 * MAX_LEN + 7, sequences=8)
 """Room for any four rows with the three between them."""
@@ -55,6 +54,10 @@ class Place(NamedTuple):
     step: int
 
 
+Steps = list[list[tuple[int | None, Row]]]
+"""Steps of rows, each with the number of the table's row that it is; ``None`` for a row between those."""
+
+
 @dataclass(frozen=True)
 class Doubt:
     """Something that a shared run showed and that no row may lead to.
@@ -72,15 +75,18 @@ class Doubt:
 
 @dataclass
 class Seen:
-    """What one row showed: its answers, each with the place at which it was first seen; how many; and all doubts."""
+    """What one row showed: its answers, each with the place at which it was first seen, and all doubts.
 
+    ``missing`` counts the places at which it has shown nothing.
+    """
+
+    missing: int
     answers: dict[Answer, Place] = field(default_factory=dict)
-    places: int = 0
     doubts: list[Doubt] = field(default_factory=list)
 
     def is_only(self, answer: Answer) -> bool:
         """Whether every step of the row was run, and showed this answer and nothing else."""
-        return self.answers.keys() == {answer} and self.places == PLACES * len(HOOKS) and not self.doubts
+        return self.answers.keys() == {answer} and not self.missing and not self.doubts
 
 
 @dataclass
@@ -95,31 +101,36 @@ class Rows:
         """What the row with this number showed. Raises ``TargetUnavailable``."""
         target = context.target
         if target not in self.seen:
-            seen = tuple(Seen() for _ in self.numbers)
+            places = Counter(one for hook in HOOKS for step in self._steps(hook) for one, _ in step)
+            seen = tuple(Seen(places[one]) for one in range(len(self.numbers)))
             self.exercised[target] = Exercised()
-            for hook in HOOKS:
-                self._run(context, hook, seen)
+            with ThreadPoolExecutor(1) as runs:  # the second run is made while the first is read
+                made = [runs.submit(context.session.run, self.scenario(hook), target) for hook in HOOKS]
+                for hook, run in zip(HOOKS, made, strict=True):
+                    self._read(hook, run, seen, target)
             self.seen[target] = seen
         return self.seen[target][number]
 
     def scenario(self, hook: str) -> Scenario:
         """The run of these rows through a hook."""
-        steps = tuple(tuple(row for _, row in step) for step in _steps(self.numbers))
+        steps = tuple(tuple(row for _, row in step) for step in self._steps(hook))
         return Scenario(hook, steps=steps, limits=ROOM)
 
-    def _run(self, context: Context, hook: str, seen: tuple[Seen, ...]) -> None:
-        steps = _steps(self.numbers)
+    def _steps(self, hook: str) -> Steps:
+        return _steps(self.numbers, HOOKS.index(hook))
+
+    def _read(self, hook: str, run: Future[Trace], seen: tuple[Seen, ...], target: Target) -> None:
+        steps = self._steps(hook)
         try:
-            trace = context.session.run(self.scenario(hook), context.target)
+            reading = read(run.result())
         except TargetFailed as failed:
             doubts = [Doubt(Place(hook, 0), str(failed), (), None, frozenset(range(len(seen))))]
         else:
-            reading = read(trace)
-            self.exercised[context.target] += by_steps((step.step, step.origins) for step in reading.steps)
+            self.exercised[target] += by_steps((step.step, step.origins) for step in reading.steps)
             doubts = [*_doubts(reading, hook, steps)]
             for number, one, said in _answers(reading, steps):
                 seen[one].answers.setdefault(said, Place(hook, number))
-                seen[one].places += 1
+                seen[one].missing -= 1
         for doubt in doubts:
             for number in doubt.rows if doubt.owner is None else (doubt.owner,):
                 seen[number].doubts.append(doubt)
@@ -142,19 +153,15 @@ def _phase(step: Step, one: Outcome) -> str:
     return "Prefill tail" if is_tail else "Prefill"
 
 
-Steps = list[list[tuple[int | None, Row]]]
-"""Steps of rows, each with the number of the table's row that it is; ``None`` for a row between those."""
+def _steps(rows: Sequence[Numbers], shift: int) -> Steps:
+    """For each row the step that it has alone, and for every second one that in which it is first; ``shift`` is 0 or 1.
 
-
-def _steps(rows: Sequence[Numbers]) -> Steps:
-    """For each row the step that it has alone, and the one in which it is first; every request is new.
-
-    The second and third row stand between a decode and a prefill row, one way and the other. Where MTP writes is only
-    seen with a prefill row before two decode rows.
+    A row is first and third of four through one hook, second and last through the other. The second and the third stand
+    between a decode and a prefill row, one way and the other. Where MTP writes is only seen with a prefill row before
+    two decode rows. Every request is new.
     """
-    steps: Steps = []
-    for number, alone in enumerate(rows):
-        steps.append([(number, Row(*alone, f"alone{number}"))])
+    steps: Steps = [[(number, Row(*alone, f"alone{number}"))] for number, alone in enumerate(rows)]
+    for number in range(shift, len(rows) + shift, 2):
         between = Row(4, 0, 3, f"prompt{number}"), Row(3, 4, 1, f"decode{number}"), Row(4, 0, 3, f"behind{number}")
         step: list[tuple[int | None, Row]] = [(None, row) for row in between]
         for place, name in enumerate(("first", "second", "third", "last")):
