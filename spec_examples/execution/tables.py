@@ -165,7 +165,7 @@ def _beside_others(rows: together.Rows, number: int, says: together.Answer) -> N
             message = f"by itself this row is as the page says, but {' and '.join(observed)!r} was seen"
             raise _shown_again(rows, place, message, ())
     for doubt in seen.doubts:
-        if doubt.owner == number or all(_is_right(rows.numbers[other]) for other in doubt.rows if other != number):
+        if doubt.owner == number or all(_is_right(rows, other) for other in doubt.rows if other != number):
             raise _shown_again(rows, doubt.place, doubt.message, doubt.clauses)
 
 
@@ -176,14 +176,19 @@ def _shown_again(rows: together.Rows, place: together.Place, message: str, claus
     return Disagreement(f"{message} ({where})", clauses, show_step(trace, place.step))
 
 
-def _is_right(numbers: together.Numbers) -> bool:
+def _is_right(rows: together.Rows, number: int) -> bool:
     """Whether nothing is violated, and nothing stops, where a row is run by itself."""
     context = current()
-    try:
-        traces = [context.session.run(forced(placements(*numbers), hook), context.target) for hook in together.HOOKS]
-    except TargetFailed:
-        return False
-    return not any(trace.error or any(v.outcome == "failed" for v in judge(trace)) for trace in traces)
+    key = context.target, number
+    if key not in rows.right:
+        scenarios = [forced(placements(*rows.numbers[number]), hook) for hook in together.HOOKS]
+        try:
+            traces = [context.session.run(scenario, context.target) for scenario in scenarios]
+        except TargetFailed:
+            traces = []
+        broken = any(trace.error or any(v.outcome == "failed" for v in judge(trace)) for trace in traces)
+        rows.right[key] = bool(traces) and not broken
+    return rows.right[key]
 
 
 PLACES = ("alone", "first of three", "after decode, before prefill", "after prefill, before decode", "last of three")

@@ -91,10 +91,14 @@ class Seen:
 
 @dataclass
 class Rows:
-    """Some rows of a table, which share their steps, and what each of them showed on a target."""
+    """Some rows of a table, which share their steps, and what each of them showed on a target.
+
+    ``right`` says of some whether they break nothing where they are run by themselves.
+    """
 
     numbers: tuple[Numbers, ...]
     seen: dict[Target, tuple[Seen, ...]] = field(default_factory=dict)
+    right: dict[tuple[Target, int], bool] = field(default_factory=dict)
     exercised: dict[Target, Exercised] = field(default_factory=dict)
 
     def ask(self, context: Context, number: int) -> Seen:
