@@ -1,7 +1,7 @@
 """Put the rows of a routing table to a runner in steps that they share: a long table takes few runs.
 
-Through either hook each row has a step alone, and two with three other rows of its table, with decode and prefill rows
-between them. If a step shows anything but what the table says, the rows concerned are run by themselves
+Through either hook each row has a step alone, and two with another row of its table and with decode and prefill rows
+beside them. If a step shows anything but what the table says, the rows concerned are run by themselves
 (``spec_examples.execution.tables``), and what is found there is what is reported.
 """
 
@@ -15,12 +15,13 @@ from typing import NamedTuple
 
 from spec_examples.contract.judge import JUDGES
 from spec_examples.contract.reading import Reading, read
+from spec_examples.contract.rows import takes_mtp
 from spec_examples.exercised import Exercised, by_steps
 from spec_examples.outcome import Outcome, outcomes
 from spec_examples.running import Context
 from spec_examples.scenario import MAX_LEN, Limits, Row, Scenario
 from spec_examples.targets import Target, TargetFailed
-from spec_examples.trace import NUM_COMPUTED, PROMPT_LEN, Step, Trace
+from spec_examples.trace import NUM_COMPUTED, PROMPT_LEN, ScheduledRow, Step, Trace
 
 MOST = 20
 """Rows of one run. A run has steps for each of them, and what it shows is gone once it was read."""
@@ -28,8 +29,8 @@ MOST = 20
 HOOKS = ("scalar", "batched")
 """The stub talkers, by the hook that they offer to decode rows."""
 
-ROOM = Limits(budget=4 * MAX_LEN + 7, sequences=8)
-"""Room for any four rows with the three between them."""
+ROOM = Limits(budget=2 * MAX_LEN + 5, sequences=5)
+"""Room for any two rows with the three beside them."""
 
 
 class Numbers(NamedTuple):
@@ -157,21 +158,38 @@ def _phase(step: Step, one: Outcome) -> str:
     return "Prefill tail" if is_tail else "Prefill"
 
 
-def _steps(rows: Sequence[Numbers], shift: int) -> Steps:
-    """For each row the step that it has alone, and for every second one that in which it is first; ``shift`` is 0 or 1.
+def _steps(rows: Sequence[Numbers], turn: int) -> Steps:
+    """For each row the step that it has alone; for each two of a kind, two steps that they share. Every request is new.
 
-    A row is first and third of four through one hook, second and last through the other. The second and the third stand
-    between a decode and a prefill row, one way and the other. Where MTP writes is only seen with a prefill row before
-    two decode rows. Every request is new.
+    ``turn`` is 0 or 1: which row of a pair has the middle of its steps, between a decode and a prefill row, one way and
+    the other. Its partner is last in one step and first in the other; so is a decode row. Beside rows that take no MTP
+    stands one row that does: where MTP writes for a single row is seen as well. Rows that take it stand in front of a
+    decode row each, whose name is before theirs: what goes by names is seen.
     """
     steps: Steps = [[(number, Row(*alone, f"alone{number}"))] for number, alone in enumerate(rows)]
-    for number in range(shift, len(rows) + shift, 2):
-        between = Row(4, 0, 3, f"prompt{number}"), Row(3, 4, 1, f"decode{number}"), Row(4, 0, 3, f"behind{number}")
-        step: list[tuple[int | None, Row]] = [(None, row) for row in between]
-        for place, name in enumerate(("first", "second", "third", "last")):
-            which = (number + place) % len(rows)
-            step.insert(2 * place, (which, Row(*rows[which], f"{name}{number}")))
-        steps.append(step)
+    for takes in (False, True):
+        kind = [number for number, row in enumerate(rows) if takes_mtp(ScheduledRow("", *row, 0)) is takes]
+        end = "mtp" if takes else ""
+        for at in range(0, len(kind), 2):
+            pair = kind[at], kind[(at + 1) % len(kind)]
+            middle, outer = pair[turn], pair[1 - turn]
+            steps.append(
+                [
+                    (None, Row(3, 4, 1, f"decode{at}{end}")),
+                    (middle, Row(*rows[middle], f"middle{at}{end}")),
+                    (None, Row(4, 0, 3, f"prefill{at}{end}")),
+                    (outer, Row(*rows[outer], f"last{at}{end}")),
+                ]
+            )
+            steps.append(
+                [
+                    (outer, Row(*rows[outer], f"first{at}{end}")),
+                    *([(None, Row(3, 4, 1, f"decodes{at}{end}"))] if takes else []),
+                    (None, Row(4, 0, 3, f"prompt{at}{end}")),
+                    (middle, Row(*rows[middle], f"second{at}{end}")),
+                    (None, Row(3, 4, 1, f"decoded{at}{end}")),
+                ]
+            )
     return steps
 
 
