@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from spec_examples.contract import rows
-from spec_examples.contract.origins import describe
+from spec_examples.contract.origins import Origin, describe
 from spec_examples.trace import Step, Trace
 
 
@@ -44,10 +44,14 @@ class Exercised:
 
 def exercised(traces: Iterable[Trace]) -> Exercised:
     """What all of ``traces`` exercised together."""
+    return by_steps((step, describe(step)) for trace in traces for step in trace.steps)
+
+
+def by_steps(steps: Iterable[tuple[Step, Sequence[Origin]]]) -> Exercised:
+    """What ``steps`` exercised, each given with the origins of what reached ``forward`` in it."""
     counted = _Counts()
-    for trace in traces:
-        for step in trace.steps:
-            counted.count(step)
+    for step, origins in steps:
+        counted.count(step, origins)
     return Exercised(
         counted.steps, counted.rows, counted.mtp, counted.hooks, frozenset(counted.orders), counted.kept, counted.taken
     )
@@ -63,7 +67,7 @@ class _Counts:
         self.hooks: Counter[str] = Counter()
         self.orders: set[tuple[str, ...]] = set()
 
-    def count(self, step: Step) -> None:
+    def count(self, step: Step, origins: Sequence[Origin]) -> None:
         """Add one step."""
         self.steps += 1
         self.rows.update(f"{rows.phase(row)} {row.span if row.span < 10 else '10+'}" for row in step.rows)
@@ -72,7 +76,6 @@ class _Counts:
             self.hooks[call.hook] += len(call.rows)
         if len(step.rows) > 1:
             self.orders.add(tuple(rows.phase(row) for row in step.rows))
-        origins = describe(step)
         for row in step.rows:
             kinds = {origin.kind for origin in origins[row.start : row.start + row.span]}
             self.kept += kinds == {"preprocess"}

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from spec_examples.contract.origins import describe
+from spec_examples.contract.origins import Origin, describe
 from spec_examples.trace import IS_PREFILL, PHASE_KEYS, Step, Trace
 
 
@@ -36,9 +36,9 @@ class Outcome:
         return f"{row}: {phase}, {self.hook or 'no hook'}, {self.embedding} embedding reached forward"
 
 
-def outcomes(step: Step) -> tuple[Outcome, ...]:
-    """Every row of a step, in the order of the input batch."""
-    origins = describe(step)
+def outcomes(step: Step, origins: Sequence[Origin] | None = None) -> tuple[Outcome, ...]:
+    """Every row of a step, in the order of the input batch. ``origins`` are those of ``forward``, if they are known."""
+    origins = describe(step) if origins is None else origins
     result = []
     for row in step.rows:
         found = step.hook_of(row.request)

@@ -15,6 +15,7 @@ from spec_examples.execution.interpreter import Interpreter
 from spec_examples.execution.needs import needs
 from spec_examples.execution.result import Disagreement, Result, Shown, State, Unaskable, Unexpected
 from spec_examples.execution.show import show_step
+from spec_examples.exercised import Exercised, exercised
 from spec_examples.markdown import Example, Page
 from spec_examples.running import SETTINGS_LANGUAGES, Context, Made, RunnerRaised, running, scalar_twin
 from spec_examples.scenario import InvalidScenario, Row, Scenario
@@ -50,6 +51,8 @@ class PageExecution:
         self.printed: dict[int, str] = {}
         """What each Python block printed, by its line."""
         self.results: dict[str, Result] = {}
+        self._rows = tables.Together(page.examples)
+        self._shared = [each for each in page.examples if _is_shared(each)]
         self._made: dict[str, list[Made]] = {}
         """What each example ran, by its id."""
 
@@ -69,11 +72,9 @@ class PageExecution:
 
     def _before(self, example: Example) -> None:
         """Blocks share a namespace, and a claim decides for the blocks inside it: execute both first."""
-        for earlier in self.page.examples:
-            if earlier.line >= example.line:
-                break
-            shared = earlier.kind == "block" and earlier.parent is None and earlier.language in SHARED
-            if earlier.id not in self.results and (shared or earlier.line == example.parent):
+        around = [e for e in self.page.examples if e.line == example.parent] if example.parent else []
+        for earlier in sorted([*self._shared, *around], key=lambda each: each.line):
+            if earlier.line < example.line and earlier.id not in self.results:
                 self.results[earlier.id] = self._result(earlier)
 
     def _result(self, example: Example) -> Result:
@@ -150,10 +151,16 @@ class PageExecution:
         """The clauses that runs since ``context.made[start]`` violate although their release is not known to."""
         return self._unexpected(self._own(start))
 
+    @property
+    def exercised(self) -> Exercised:
+        """What this page made of its target so far."""
+        target = self.context.target
+        return exercised(m.trace for m in self.context.made if m.target == target) + self._rows.exercised(target)
+
     def execute(self, example: Example) -> None:
         """Dispatch on what the example is. Raises ``Disagreement`` or ``Unaskable``."""
         if example.kind == "row":
-            tables.evaluate(self.context, example)
+            tables.evaluate(example, self._rows)
         else:
             blocks.evaluate(self, example)
 
@@ -260,6 +267,10 @@ class PageExecution:
             column=column,
             text=self.page.text[example.start : example.end],
         )
+
+
+def _is_shared(example: Example) -> bool:
+    return example.kind == "block" and example.parent is None and example.language in SHARED
 
 
 def _broken(trace: Trace) -> list[Verdict]:

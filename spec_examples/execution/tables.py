@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
+from itertools import groupby
 
 from packaging.version import InvalidVersion, Version
 
 from spec_examples.contract.judge import judge
+from spec_examples.execution import together
 from spec_examples.execution.result import Disagreement, Rewrite, Unaskable
 from spec_examples.execution.show import show_step
+from spec_examples.exercised import Exercised
 from spec_examples.markdown import Example
-from spec_examples.outcome import Outcome, outcomes, rows
+from spec_examples.outcome import outcomes, rows
 from spec_examples.probing import SPLIT_PROMPT
-from spec_examples.running import Context, current, forced, put
-from spec_examples.scenario import Row, Scenario
+from spec_examples.running import current, forced, put
+from spec_examples.scenario import InvalidScenario, Row, Scenario
+from spec_examples.targets import Target, TargetFailed
 from spec_examples.targets.target import installed_version
-from spec_examples.trace import NUM_COMPUTED, PER_ROW_HOOKS, PHASE_KEYS, PROMPT_LEN, Trace
+from spec_examples.trace import PER_ROW_HOOKS, PHASE_KEYS, Trace
 
 ROUTING = ("Prompt length", "Computed before step", "Scheduled span", "Phase", "Runner MTP eligible")
 FIELDS = ("Key", "Python type", "Meaning")
@@ -33,13 +37,13 @@ PROSE = {FIELDS: {"Meaning"}}
 """Columns that only a person reads."""
 
 
-def evaluate(context: Context, row: Example) -> None:
+def evaluate(row: Example, shared: Together) -> None:
     """Raises ``Disagreement`` with the cell, or ``Unaskable`` where no reader knows the table or a cell is no value."""
     reader = READERS.get(row.header)
     if reader is None:
         known = "; ".join(" | ".join(header) for header in READERS)
         raise Unaskable(f"no reader knows a table with the headers {' | '.join(row.header)}; known are: {known}")
-    reader(row)
+    reader(row, shared)
 
 
 def _number(row: Example, column: int, smallest: int) -> int:
@@ -77,13 +81,63 @@ def _compare(
         raise Disagreement(message, clauses, detail, rewrite=Rewrite(runner, column))
 
 
-def _routing(row: Example) -> None:
-    """The row alone, and first, in the middle and last between a decode and a prefill row, through either hook."""
-    prompt_len, computed, span = (_number(row, i, smallest) for i, smallest in enumerate((1, 0, 1)))
-    phase = _choice(row, 3, ("Prefill", "Prefill tail", "Decode"))
-    eligible = _choice(row, 4, ("Yes", "No"))
-    for hook in ("scalar", "batched"):
-        trace = put(forced(placements(prompt_len, computed, span), hook))
+class Together:
+    """The rows of a page's routing tables, which share steps with the others of their table."""
+
+    def __init__(self, examples: Iterable[Example]) -> None:
+        self._found: dict[int, tuple[together.Rows, int]] = {}
+        self._rows: list[together.Rows] = []
+        for _, table in groupby((e for e in examples if e.header == ROUTING), key=lambda row: row.table_line):
+            asked = [(row.line, numbers) for row in table if (numbers := _askable(row)) and not row.exempt]
+            for begin in range(0, len(asked), together.MOST):
+                some = asked[begin : begin + together.MOST]
+                rows = together.Rows(tuple(numbers for _, numbers in some))
+                self._rows.append(rows)
+                self._found |= {line: (rows, number) for number, (line, _) in enumerate(some)}
+
+    def exercised(self, target: Target) -> Exercised:
+        """What the shared steps made of a target."""
+        return sum((rows.exercised[target] for rows in self._rows if target in rows.exercised), Exercised())
+
+    def of(self, row: Example, numbers: together.Numbers) -> tuple[together.Rows, int] | None:
+        """The rows with which a row shares its steps, and its number; ``None`` where it asks something else by now."""
+        rows, number = self._found.get(row.line, (None, 0))
+        return (rows, number) if rows and rows.numbers[number] == numbers else None
+
+
+def _numbers(row: Example) -> together.Numbers:
+    return together.Numbers(*(_number(row, i, smallest) for i, smallest in enumerate((1, 0, 1))))
+
+
+def _askable(row: Example) -> together.Numbers | None:
+    """What a row asks; ``None`` where no scheduler asks that."""
+    try:
+        numbers = _numbers(row)
+        forced([[Row(*numbers)]])
+    except (Unaskable, InvalidScenario):
+        return None
+    return numbers
+
+
+def _routing(row: Example, shared: Together) -> None:
+    """The row alone, and before, between and behind decode and prefill rows, through either hook.
+
+    It is run by itself where the steps that it shares with other rows of its table show anything but what it says.
+    """
+    numbers = _numbers(row)
+    says = together.Answer(_choice(row, 3, ("Prefill", "Prefill tail", "Decode")), _choice(row, 4, ("Yes", "No")))
+    found = shared.of(row, numbers)
+    seen = found[0].ask(current(), found[1]) if found else None
+    if seen and seen.is_only(says):
+        return
+    _by_itself(row, numbers, says)
+    if found:
+        _beside_others(*found, says)
+
+
+def _by_itself(row: Example, numbers: together.Numbers, says: together.Answer) -> None:
+    for hook in together.HOOKS:
+        trace = put(forced(placements(*numbers), hook))
         broken = {v.clause: v for v in judge(trace) if v.outcome == "failed"}
         if len(trace.steps) < len(PLACES):
             raise Disagreement(f"the runner made {len(trace.steps)} of {len(PLACES)} steps", tuple(broken))
@@ -91,9 +145,9 @@ def _routing(row: Example) -> None:
             where = f"{place}, {hook} hook"
             detail = show_step(trace, number)
             seen = {outcome.request: outcome for outcome in outcomes(step)}
-            one = seen[f"row{number}"]
-            _compare(row, 3, phase, _observed_phase(trace, number, one), where, detail, tuple(broken))
-            _compare(row, 4, eligible, "Yes" if one.mtp else "No", where, detail, tuple(broken))
+            observed = together.answer(step, seen[f"row{number}"])
+            _compare(row, 3, says.phase, observed.phase, where, detail, tuple(broken))
+            _compare(row, 4, says.eligible, observed.eligible, where, detail, tuple(broken))
             neighbour = seen.get(f"decode{number}")
             if neighbour is not None and not neighbour.mtp:
                 message = f"the decode row beside it took no MTP, so nothing shows that this row was left out ({where})"
@@ -101,6 +155,40 @@ def _routing(row: Example) -> None:
         if broken:
             first = next(iter(broken.values()))
             raise Disagreement(f"{first.message} ({hook} hook)", tuple(broken), show_step(trace, first.step or 1))
+
+
+def _beside_others(rows: together.Rows, number: int, says: together.Answer) -> None:
+    """Raise what a row that is right by itself showed beside other rows, unless one of those is wrong by itself."""
+    seen = rows.ask(current(), number)
+    for observed, place in seen.answers.items():
+        if observed != says:
+            message = f"by itself this row is as the page says, but {' and '.join(observed)!r} was seen"
+            raise _shown_again(rows, place, message, ())
+    for doubt in seen.doubts:
+        if doubt.owner == number or all(_is_right(rows, other) for other in doubt.rows if other != number):
+            raise _shown_again(rows, doubt.place, doubt.message, doubt.clauses)
+
+
+def _shown_again(rows: together.Rows, place: together.Place, message: str, clauses: tuple[str, ...]) -> Disagreement:
+    """The same run again, to be shown; raises as ``put`` does."""
+    trace = put(rows.scenario(place.hook))
+    where = f"beside other rows of its table, {place.hook} hook"
+    return Disagreement(f"{message} ({where})", clauses, show_step(trace, place.step))
+
+
+def _is_right(rows: together.Rows, number: int) -> bool:
+    """Whether nothing is violated, and nothing stops, where a row is run by itself."""
+    context = current()
+    key = context.target, number
+    if key not in rows.right:
+        scenarios = [forced(placements(*rows.numbers[number]), hook) for hook in together.HOOKS]
+        try:
+            traces = [context.session.run(scenario, context.target) for scenario in scenarios]
+        except TargetFailed:
+            traces = []
+        broken = any(trace.error or any(v.outcome == "failed" for v in judge(trace)) for trace in traces)
+        rows.right[key] = bool(traces) and not broken
+    return rows.right[key]
 
 
 PLACES = ("alone", "first of three", "after decode, before prefill", "after prefill, before decode", "last of three")
@@ -120,20 +208,7 @@ def placements(prompt_len: int, computed: int, span: int) -> list[list[Row]]:
     return steps
 
 
-def _observed_phase(trace: Trace, number: int, one: Outcome) -> str:
-    """The flag that arrived, and whether the fields and ids that arrived with it are a tail's."""
-    if one.phase is None:
-        return "nothing (no flag arrived)"
-    if one.phase == "decode":
-        return "Decode"
-    found = trace.steps[number - 1].hook_of(one.request)
-    arrived = len(found[1].input_ids) if found else 0
-    progress, prompt = one.fields.get(NUM_COMPUTED, 0), one.fields.get(PROMPT_LEN, 0)
-    is_tail = isinstance(progress, int) and isinstance(prompt, int) and progress > 0 and progress + arrived >= prompt
-    return "Prefill tail" if is_tail else "Prefill"
-
-
-def _fields(row: Example) -> None:
+def _fields(row: Example, _: Together) -> None:
     """A key's exact type: on prefill, a tail, a one-token prompt and decode, through either hook."""
     key, wanted = row.cells[0], row.cells[1]
     if key not in PHASE_KEYS:
@@ -157,7 +232,7 @@ def _with_talker(talker: str) -> Scenario:
     return replace(SPLIT_PROMPT, talker=talker)
 
 
-def _releases(row: Example) -> None:
+def _releases(row: Example, _: Together) -> None:
     """One release: what arrives, what reaches ``forward`` on two kinds of prefill row, who gets the batched hook."""
     version = row.cells[0]
     try:
@@ -209,7 +284,7 @@ def _calls_batched_hook(talker: str, on: str) -> bool:
     return any(call.hook == "preprocess_decode_batch" for step in trace.steps for call in step.hooks)
 
 
-READERS: dict[tuple[str, ...], Callable[[Example], None]] = {
+READERS: dict[tuple[str, ...], Callable[[Example, Together], None]] = {
     ROUTING: _routing,
     FIELDS: _fields,
     RELEASES: _releases,

@@ -19,7 +19,7 @@ from spec_examples.conformance.record import Record
 from spec_examples.contract.clauses import CLAUSES, MODEL_CLAUSES
 from spec_examples.execution.page import PageExecution
 from spec_examples.execution.result import Result, State
-from spec_examples.exercised import Exercised, exercised
+from spec_examples.exercised import Exercised
 from spec_examples.gate.broken import Broken, broken_clauses
 from spec_examples.lint.checked import recorded_models
 from spec_examples.markdown import Page, PageError, check_unique, read
@@ -263,7 +263,7 @@ def _check_page(
         done = PageReport(page.examples[0].page if page.examples else _shown(path), [*wrong])
         with PageExecution(page, session, target) as execution:
             done.results += [_of_line(page, execution, line) for line in sorted(lines)]
-            done.exercised = _exercised(execution, target)
+            done.exercised = execution.exercised
     else:
         name = page.examples[0].page if page.examples else _shown(path)
         done = PageReport(name, wrong)
@@ -320,11 +320,7 @@ def _execute(page: Page, session: Session, target: Target, done: PageReport) -> 
         for example in document.examples():
             example.evaluate()
             yield execution.results[example.parsed.id]
-        done.exercised = _exercised(execution, target)
-
-
-def _exercised(execution: PageExecution, target: Target) -> Exercised:
-    return exercised(made.trace for made in execution.context.made if made.target == target)
+        done.exercised = execution.exercised
 
 
 def _evaluate(execution: PageExecution, example: object) -> None:

@@ -120,7 +120,7 @@ def test_a_cell_that_asks_is_red_exactly_where_the_answer_changes(path, row, ask
     edited = replace(row, cells=(*map(str, asked), *row.cells[3:]))
     with running(executed(path).context):
         if same:
-            tables.evaluate(executed(path).context, edited)
+            tables.evaluate(edited, tables.Together(()))
         else:
             with pytest.raises(Disagreement, match="the page says"):
-                tables.evaluate(executed(path).context, edited)
+                tables.evaluate(edited, tables.Together(()))
