@@ -6,16 +6,28 @@ from pathlib import Path
 
 import pytest
 from hypothesis import settings
+from workers.forked import Preloaded, Subprocess
 
-from spec_examples.gate.pages_as_tests import shared_session
+from spec_examples.gate.pages_as_tests import end_session, shared_session
 from spec_examples.running import Context, running
-from spec_examples.targets import Session, Target
+from spec_examples.targets import Session, Target, client
 
 ROOT = Path(__file__).resolve().parents[1]
 
 settings.register_profile("usual", max_examples=200, deadline=None)
 settings.register_profile("again", settings.get_profile("usual"), max_examples=20)  # for the test run that is repeated
 settings.load_profile("usual")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def forked_workers() -> Iterator[None]:
+    """Workers are forked from a process that has imported torch and the like; each imports its vLLM-Omni itself."""
+    source = Preloaded()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(client, "subprocess", Subprocess(source))
+        yield
+        end_session()
+    source.end()
 
 
 @pytest.fixture(scope="session")
