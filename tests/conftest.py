@@ -82,6 +82,9 @@ def runner_copy(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Options of this project's own tests."""
     parser.addoption("--kills", type=int, default=1, help="at how many moments each command is killed (1)")
+    parser.addoption(
+        "--defects", choices=("telling", "all"), default="telling", help="known defects to put to the pages (telling)"
+    )
     parser.addoption("--lines", default="", metavar="V,V|all", help="lines that the CI recipe is run for (the newest)")
     parser.addoption("--shuffle", type=int, metavar="SEED", help="run the tests in another order, by files")
 
