@@ -95,13 +95,39 @@ def kills(request: pytest.FixtureRequest) -> int:
     return int(request.config.getoption("--kills"))
 
 
+TOGETHER = ("tests/browser/",)
+"""Folders whose tests share what takes long to make, such as a built site: one process runs them."""
+
+LONGEST = (
+    "tests/browser/",
+    "tests/conformance/test_own_runners.py",
+    "tests/gate/test_update.py",
+    "tests/pages/test_mutated_pages.py",
+)
+"""They begin first, so that no process is left alone with one of them at the end."""
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> object:
+    """Give each file, and each folder of ``TOGETHER``, to one process: what its tests share is made once."""
+    from xdist.scheduler import LoadScopeScheduling
+
+    class ByFile(LoadScopeScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            return next((folder for folder in TOGETHER if nodeid.startswith(folder)), nodeid.partition("::")[0])
+
+    return ByFile(config, log)
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """With ``--shuffle SEED``: the files in another order, and the tests of each too, pages excepted.
 
-    What a page's blocks share goes by their order, and a test of a page asks for what it needs.
+    What a page's blocks share goes by their order, and a test of a page asks for what it needs. Else the files of
+    ``LONGEST`` come first.
     """
     seed = config.getoption("--shuffle")
     if seed is None:
+        items.sort(key=lambda item: not item.nodeid.startswith(LONGEST))
         return
     by_file: dict[Path, list[pytest.Item]] = {}
     for item in items:
