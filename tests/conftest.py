@@ -95,8 +95,13 @@ def kills(request: pytest.FixtureRequest) -> int:
     return int(request.config.getoption("--kills"))
 
 
-TOGETHER = ("tests/browser/",)
-"""Folders whose tests share what takes long to make, such as a built site: one process runs them."""
+TOGETHER = {
+    "tests/browser/": "a built site",
+    "tests/gate/test_update.py": "executed pages",
+    "tests/gate/test_changed_cells.py": "executed pages",
+    "tests/pages/test_mutated_pages.py": "executed pages",
+}
+"""Tests that share what takes long to make: one process runs them."""
 
 LONGEST = (
     "tests/browser/",
@@ -109,12 +114,13 @@ LONGEST = (
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> object:
-    """Give each file, and each folder of ``TOGETHER``, to one process: what its tests share is made once."""
+    """Give each file, and the files of ``TOGETHER`` that share something, to one process."""
     from xdist.scheduler import LoadScopeScheduling
 
     class ByFile(LoadScopeScheduling):
         def _split_scope(self, nodeid: str) -> str:
-            return next((folder for folder in TOGETHER if nodeid.startswith(folder)), nodeid.partition("::")[0])
+            shared = (made for path, made in TOGETHER.items() if nodeid.startswith(path))
+            return next(shared, nodeid.partition("::")[0])
 
     return ByFile(config, log)
 
