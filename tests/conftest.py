@@ -97,6 +97,7 @@ def kills(request: pytest.FixtureRequest) -> int:
 
 TOGETHER = {
     "tests/browser/": "a built site",
+    "tests/packaging/": "archives, and environments that they are installed in",
     "tests/gate/test_update.py": "executed pages",
     "tests/gate/test_changed_cells.py": "executed pages",
     "tests/pages/test_mutated_pages.py": "executed pages",
@@ -104,6 +105,7 @@ TOGETHER = {
 """Tests that share what takes long to make: one process runs them."""
 
 LONGEST = (
+    "tests/packaging/",
     "tests/browser/",
     "tests/conformance/test_own_runners.py",
     "tests/gate/test_update.py",
