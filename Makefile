@@ -24,7 +24,7 @@ check: environment ## judge the installed vLLM-Omni runner by the clauses, and e
 test: environment ## every page and every test, on all cores (N=0: in one process); root gets the site's Chromium with apt
 	@$(PYTHON) tests/browser/chromium.py
 	$(BIN)/python -m spec_examples.site.verified --drift=error $(LIVE)
-	$(BIN)/python -m pytest tests -n $(or $(N),logical) --maxprocesses 4 --no-loadscope-reorder $(DEFECTS)
+	$(BIN)/python -m pytest tests -n $(or $(N),logical) --maxprocesses 4 $(DEFECTS)
 
 site: environment ## build the site into site/; a warning is an error (SITE_URL=https://… is its address, REPO_URL=https://… that of the repository)
 	$(BIN)/python -m spec_examples.site.verified

@@ -124,6 +124,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> object:
             shared = (made for path, made in TOGETHER.items() if nodeid.startswith(path))
             return next(shared, nodeid.partition("::")[0])
 
+    config.option.loadscopereorder = False  # the order is that of the items
     return ByFile(config, log)
 
 
@@ -135,7 +136,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     """
     seed = config.getoption("--shuffle")
     if seed is None:
-        items.sort(key=lambda item: not item.nodeid.startswith(LONGEST))
+        items.sort(key=lambda item: next((n for n, path in enumerate(LONGEST) if item.nodeid.startswith(path)), 99))
         return
     by_file: dict[Path, list[pytest.Item]] = {}
     for item in items:
