@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 from workers.forked import Preloaded, Subprocess
 
 from spec_examples.gate.pages_as_tests import end_session, shared_session
@@ -14,7 +14,8 @@ from spec_examples.targets import Session, Target, client
 
 ROOT = Path(__file__).resolve().parents[1]
 
-settings.register_profile("usual", max_examples=200, deadline=None)
+# How fast examples are drawn goes by the machine, and by what else runs there.
+settings.register_profile("usual", max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("again", settings.get_profile("usual"), max_examples=20)  # for the test run that is repeated
 settings.load_profile("usual")
 
