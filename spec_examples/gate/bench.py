@@ -28,7 +28,7 @@ from rich.table import Table
 from spec_examples.execution.tables import placements
 from spec_examples.gate.check import check
 from spec_examples.gate.commands.common import DISAGREED
-from spec_examples.gate.watching import WarmSession, recheck
+from spec_examples.gate.watching import recheck
 from spec_examples.mutants import mutants_of
 from spec_examples.mutants.catching import Hunt
 from spec_examples.running import forced
@@ -184,7 +184,7 @@ def _recheck() -> tuple[float, float]:
         page.write_text(text, encoding="utf-8")
         cold = _cost([*COMMAND, "check", str(page)])[1]
         seconds = []
-        with WarmSession() as session:
+        with Session(forking=True, once=True) as session:
             (before,) = check([page], session, Target()).pages
             for edit in range(5):
                 added = f"from spec_examples import Row, run\n\nassert run(Row(7, {7 + edit}, 1)).mtp"

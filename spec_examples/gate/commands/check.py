@@ -13,6 +13,7 @@ from typing import TextIO
 from rich.console import Console
 
 from spec_examples.conformance.record import Record
+from spec_examples.execution import interpreter
 from spec_examples.gate import report
 from spec_examples.gate.broken import Broken, violated_clauses
 from spec_examples.gate.check import CheckReport, PageReport, check, contract_pages, find_examples, find_pages
@@ -30,7 +31,7 @@ from spec_examples.gate.commands.common import (
 )
 from spec_examples.gate.formats import FORMATS
 from spec_examples.gate.judging import judge_clauses, judge_source
-from spec_examples.gate.watching import WarmSession, changes, recheck
+from spec_examples.gate.watching import changes, recheck
 from spec_examples.running import Context
 from spec_examples.targets import Session, Target
 from spec_examples.targets.errors import TargetOnlyRead
@@ -192,6 +193,8 @@ def _carry_out(
     plan: _Plan, session: Session, target: Target, status: Callable[[str], None], say: Callable[[str], None]
 ) -> CheckReport:
     """Judge the clauses, then execute the pages; a runner that is older than the contract has none to agree with."""
+    session.start([target])
+    interpreter.prepare()  # both import what they need at the same time
     record: Record | None = None
     judged: tuple[Broken, ...] = ()
     if plan.judged:
@@ -229,7 +232,9 @@ def _watch(options: argparse.Namespace, out: TextIO) -> int:
         out.write(text)
         out.flush()
 
-    with WarmSession(say=lambda line: progress.print(line, highlight=False), python=python) as session:
+    with Session(
+        say=lambda line: progress.print(line, highlight=False), forking=True, once=True, python=python
+    ) as session:
         with progress.status(f"importing {target}"):
             done = check(pages, session, target, ended=lambda page: write(f"{report.page_line(page)}\n"))
         write(report.check_text(done))
@@ -241,7 +246,7 @@ def _watch(options: argparse.Namespace, out: TextIO) -> int:
 
 
 def _keep_watching(
-    state: dict[Path, PageReport], session: WarmSession, target: Target, write: Callable[[str], None]
+    state: dict[Path, PageReport], session: Session, target: Target, write: Callable[[str], None]
 ) -> None:
     """Check again what changes; a runner in a folder is imported anew when one of its files changes."""
     runner = [] if target.is_installed or target.is_release else [Path(target.vllm_omni).resolve()]
