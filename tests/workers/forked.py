@@ -55,14 +55,21 @@ class Preloaded:
 class Fork:
     """A worker, with those parts of ``Popen`` that ``client.Worker`` uses."""
 
-    def __init__(self, source: Preloaded, words: list[str], environment: dict[str, str], errors: io.IOBase) -> None:
+    def __init__(
+        self,
+        source: Preloaded,
+        words: list[str],
+        environment: dict[str, str],
+        errors: io.IOBase,
+        passed: tuple[int, ...],
+    ) -> None:
         self._source = source
         theirs, ours = os.pipe()
         self.stdin = os.fdopen(ours, "wb")
         ours, answers = os.pipe()
         self.stdout = os.fdopen(ours, "rb")
-        request = {"words": words, "environment": environment, "folder": str(Path.cwd())}
-        self.pid = source.ask(request, (theirs, answers, errors.fileno()))["process"]
+        request = {"words": words, "environment": environment, "folder": str(Path.cwd()), "numbers": [0, 1, 2, *passed]}
+        self.pid = source.ask(request, (theirs, answers, errors.fileno(), *passed))["process"]
         self.returncode: int | None = None
         os.close(theirs)
         os.close(answers)
@@ -95,5 +102,6 @@ class Subprocess:
         """As ``subprocess.Popen`` does."""
         python, *flags, module = command[:4]
         if (python, flags) == (sys.executable, ["-P", "-m"]) and module in (WORKER, FORKING_WORKER):
-            return Fork(self._source, command[3:], options["env"], options["stderr"])  # type: ignore[arg-type]
+            own = (options["env"], options["stderr"], options.get("pass_fds", ()))
+            return Fork(self._source, command[3:], *own)  # type: ignore[arg-type]
         return subprocess.Popen(command, **options)  # type: ignore[call-overload]

@@ -8,6 +8,7 @@ imports its vLLM and vLLM-Omni itself, from where its own path says.
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import gc
 import importlib
 import json
@@ -45,6 +46,9 @@ MODULES = (
 )
 """Most of the time of an import of vLLM-Omni goes into these. One that is not installed is left out."""
 
+MOST_FILES = 8
+"""The standard streams, and what else a worker is given."""
+
 LENGTH = 4
 """Bytes that a message begins with: how long the rest is."""
 
@@ -58,7 +62,7 @@ def send(control: socket.socket, message: object, files: tuple[int, ...] = ()) -
 
 def receive(control: socket.socket) -> tuple[dict, list[int]]:
     """Receive one message. Raises ``EOFError`` if the other side is gone."""
-    first, files, _, _ = socket.recv_fds(control, 1, 3)
+    first, files, _, _ = socket.recv_fds(control, 1, MOST_FILES)
     if not first:
         raise EOFError
     length = int.from_bytes(_exactly(control, LENGTH))
@@ -112,12 +116,20 @@ def _fork(request: dict, files: list[int], control: socket.socket) -> int:
         control.close()
         with contextlib.suppress(PermissionError):
             os.setpgid(0, 0)
-        for number, file in enumerate(files):
-            os.dup2(file, number)
-            os.close(file)
+        _place(files, request["numbers"])
         _run(request)
     finally:
         os._exit(1)
+
+
+def _place(files: list[int], numbers: list[int]) -> None:
+    """Give each file the number that the asker has for it."""
+    aside = [fcntl.fcntl(file, fcntl.F_DUPFD, max(numbers) + 1) for file in files]
+    for file in files:
+        os.close(file)
+    for file, number in zip(aside, numbers, strict=True):
+        os.dup2(file, number)
+        os.close(file)
 
 
 def _run(request: dict) -> None:
