@@ -24,5 +24,6 @@ def kept_session() -> DefectSession:
 def executed(path: Path) -> PageExecution:
     """A page whose examples have all been executed, and none is red."""
     execution = PageExecution(read(path), kept_session(), Target())
-    assert {execution.evaluate(example).outcome for example in execution.page.examples} <= {"passed", "exempt"}
+    results = [execution.evaluate(example) for example in execution.page.examples]
+    assert [str(result) for result in results if result.outcome not in ("passed", "exempt")] == []
     return execution
