@@ -10,7 +10,7 @@ export NO_MKDOCS_2_WARNING := 1
 export SITE_URL REPO_URL
 
 .DEFAULT_GOAL := help
-.PHONY: help check test site version serve bench lint e2e search repeat record ci dist clean environment
+.PHONY: help check test site version serve bench lint e2e search repeat record live ci dist clean environment
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z0-9]+:.*## / {printf "make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -21,9 +21,10 @@ environment: ## set up .venv and nothing more (PYTHON=python3.12 chooses the int
 check: environment ## judge the installed vLLM-Omni runner by the clauses, and execute every page against it
 	$(BIN)/phase-contract check --drift=error
 
-test: environment ## every test, pages included; the site is tested in Chromium, which root gets with apt
+test: environment ## every page and every test, on all cores (N=0: in one process); root gets the site's Chromium with apt
 	@$(PYTHON) tests/browser/chromium.py
-	$(BIN)/python -m pytest
+	$(BIN)/python -m spec_examples.site.verified --drift=error $(LIVE)
+	$(BIN)/python -m pytest tests -n $(or $(N),logical) --maxprocesses 4 $(DEFECTS)
 
 site: environment ## build the site into site/; a warning is an error (SITE_URL=https://… is its address, REPO_URL=https://… that of the repository)
 	$(BIN)/python -m spec_examples.site.verified
@@ -60,9 +61,12 @@ lint: environment ## ruff and mypy
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 
-ci: lint test site e2e ## all that has to be green; old releases are run, not recalled
+live: environment
 	$(BIN)/phase-contract matrix --live
-	$(BIN)/phase-contract check --drift=error --live --within 60
+
+ci: LIVE := --live --within 60
+ci: DEFECTS := --defects all
+ci: lint live test site e2e ## all that has to be green: old releases are run, not recalled, and every defect is put to the pages
 
 dist: environment ## build wheel and source distribution into dist/, and check both in new environments
 	$(BIN)/python setup/dist.py

@@ -5,17 +5,30 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
+from workers.forked import Preloaded, Subprocess
 
-from spec_examples.gate.pages_as_tests import shared_session
+from spec_examples.gate.pages_as_tests import end_session, shared_session
 from spec_examples.running import Context, running
-from spec_examples.targets import Session, Target
+from spec_examples.targets import Session, Target, client
 
 ROOT = Path(__file__).resolve().parents[1]
 
-settings.register_profile("usual", max_examples=200, deadline=None)
+# How fast examples are drawn goes by the machine, and by what else runs there.
+settings.register_profile("usual", max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("again", settings.get_profile("usual"), max_examples=20)  # for the test run that is repeated
 settings.load_profile("usual")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def forked_workers() -> Iterator[None]:
+    """Workers are forked from a process that has imported torch and the like; each imports its vLLM-Omni itself."""
+    source = Preloaded()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(client, "subprocess", Subprocess(source))
+        yield
+        end_session()
+    source.end()
 
 
 @pytest.fixture(scope="session")
@@ -70,6 +83,9 @@ def runner_copy(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Options of this project's own tests."""
     parser.addoption("--kills", type=int, default=1, help="at how many moments each command is killed (1)")
+    parser.addoption(
+        "--defects", choices=("telling", "all"), default="telling", help="known defects to put to the pages (telling)"
+    )
     parser.addoption("--lines", default="", metavar="V,V|all", help="lines that the CI recipe is run for (the newest)")
     parser.addoption("--shuffle", type=int, metavar="SEED", help="run the tests in another order, by files")
 
@@ -80,13 +96,48 @@ def kills(request: pytest.FixtureRequest) -> int:
     return int(request.config.getoption("--kills"))
 
 
+TOGETHER = {
+    "tests/browser/": "a built site",
+    "tests/packaging/": "archives, and environments that they are installed in",
+    "tests/gate/test_update.py": "executed pages",
+    "tests/gate/test_changed_cells.py": "executed pages",
+    "tests/pages/test_mutated_pages.py": "executed pages",
+}
+"""Tests that share what takes long to make: one process runs them."""
+
+LONGEST = (
+    "tests/packaging/",
+    "tests/browser/",
+    "tests/conformance/test_own_runners.py",
+    "tests/gate/test_update.py",
+    "tests/pages/test_mutated_pages.py",
+)
+"""They begin first, so that no process is left alone with one of them at the end."""
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> object:
+    """Give each file, and the files of ``TOGETHER`` that share something, to one process."""
+    from xdist.scheduler import LoadScopeScheduling
+
+    class ByFile(LoadScopeScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            shared = (made for path, made in TOGETHER.items() if nodeid.startswith(path))
+            return next(shared, nodeid.partition("::")[0])
+
+    config.option.loadscopereorder = False  # the order is that of the items
+    return ByFile(config, log)
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """With ``--shuffle SEED``: the files in another order, and the tests of each too, pages excepted.
 
-    What a page's blocks share goes by their order, and a test of a page asks for what it needs.
+    What a page's blocks share goes by their order, and a test of a page asks for what it needs. Else the files of
+    ``LONGEST`` come first.
     """
     seed = config.getoption("--shuffle")
     if seed is None:
+        items.sort(key=lambda item: next((n for n, path in enumerate(LONGEST) if item.nodeid.startswith(path)), 99))
         return
     by_file: dict[Path, list[pytest.Item]] = {}
     for item in items:

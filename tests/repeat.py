@@ -35,7 +35,7 @@ def main() -> int:
     for seed in range(options.first, options.first + options.n):
         words = [sys.executable, "-m", "pytest", "-q", "-m", "not runner", *FEWER_EXAMPLES, *FAST]
         words += ["--shuffle", str(seed), "--hypothesis-seed", str(seed)]
-        words += ["-n", "2", "--dist", "loadfile"] if seed % 2 else []
+        words += ["-n", "2"] if seed % 2 else []
         done = subprocess.run(words, capture_output=True, text=True)
         if done.returncode:
             flakes.append(seed)

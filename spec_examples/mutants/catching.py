@@ -72,27 +72,48 @@ class Hunt:
         """What came of each example that asks the target, on the runner as it is."""
         self.red: list[Result] = []
         """The examples that are red without any defect, and so say nothing of one."""
+        self._without_control = {
+            each.id: each
+            for page in self.pages
+            for each in page.examples
+            if each.kind != "admonition" and not each.exempt
+        }
         self.keys = {each.id: recorded.key(each, page) for page in self.pages for each in page.examples}
         before = {} if anew else recorded.caught_on(self.version, target.runner)
         self._likely = {name: set(caught.by) for name, caught in before.items()}
         self._others: Traces = {}
 
     def run_control(self) -> None:
-        """Execute all examples on the runner as it is; nothing may be red where it is not known to break promises."""
-        for page in self.pages:
-            session = DefectSession(self.session, self.target, "", self._others)
-            execution = PageExecution(page, session, self.target)
-            for example in page.examples:
-                if example.kind == "admonition" or example.exempt:
-                    continue
-                before = len(execution.context.made)
-                result = _evaluated(execution, example)
-                asked = {made.target for made in execution.context.made[before:]}
-                outside = example.parent is not None and is_claim(page, example.parent)
-                if result.outcome in RED and not self.hidden:
-                    self.red += [] if outside else [result]
-                elif not asked or self.target in asked:
-                    self.control[example.id] = result
+        """Execute all examples on the runner as it is; nothing may be red where it is not known to break promises.
+
+        Without this call, each example that a defect turns red is executed so afterwards.
+        """
+        for example in tuple(self._without_control.values()):
+            self._run_control(example)
+
+    def _run_control(self, example: Example) -> None:
+        """Execute one example on the runner as it is, unless that was done."""
+        if self._without_control.pop(example.id, None) is None:
+            return
+        execution = self._controls[example.page]
+        before = len(execution.context.made)
+        result = _evaluated(execution, example)
+        asked = {made.target for made in execution.context.made[before:]}
+        outside = example.parent is not None and is_claim(execution.page, example.parent)
+        if result.outcome in RED and not self.hidden:
+            self.red += [] if outside else [result]
+        elif not asked or self.target in asked:
+            self.control[example.id] = result
+
+    @cached_property
+    def _controls(self) -> dict[str, PageExecution]:
+        """The pages on the runner as it is, by their names."""
+        session = DefectSession(self.session, self.target, "", self._others)
+        return {
+            example.page: PageExecution(page, session, self.target)
+            for page in self.pages
+            for example in page.examples[:1]
+        }
 
     def hunt(
         self,
@@ -187,7 +208,8 @@ class Hunt:
 
     def _in_order(self, mutant: Mutant, likely: Collection[str]) -> list[tuple[Page, Example]]:
         """The ``likely``, a row of each kind, then sections that state a clause of the defect, blocks before rows."""
-        pairs = [(page, example) for page in self.pages for example in page.examples if example.id in self.control]
+        asking = self.control.keys() | self._without_control.keys()
+        pairs = [(page, example) for page in self.pages for example in page.examples if example.id in asking]
         wanted = set(mutant.clauses)
         telling = _row_of_each_kind(example for _, example in pairs) if wanted & SHOWN_BY_ROWS else set()
 
@@ -202,8 +224,9 @@ class Hunt:
     def _is_catch(self, example: Example, result: Result) -> bool:
         if result.outcome not in RED:
             return False
-        control = self.control[example.id]
-        return control.outcome == "passed" or not set(result.clauses) <= set(control.clauses)
+        self._run_control(example)
+        control = self.control.get(example.id)
+        return control is not None and (control.outcome == "passed" or not set(result.clauses) <= set(control.clauses))
 
 
 def _row_of_each_kind(examples: Iterable[Example]) -> set[str]:

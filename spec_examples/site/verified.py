@@ -1,7 +1,8 @@
 """``python -m spec_examples.site.verified``: execute every page and keep what came of each example, for the site.
 
-Where pages, harness and runner are as they were when that was last done, nothing is run. Ends as ``phase-contract
-check`` does; what it wrote before stays where the check is red, and the site then shows no marks.
+Where pages, harness and runner are as they were when that was last done, nothing is run, unless options of
+``phase-contract check`` follow: these are passed on. Ends as that command does; what it wrote before stays where the
+check is red, and the site then shows no marks.
 """
 
 from __future__ import annotations
@@ -62,15 +63,15 @@ def read() -> Verified | None:
         return None
 
 
-def verify() -> int:
-    """Run the check unless the last one holds. Gives its exit code."""
-    if read():
+def verify(*options: str) -> int:
+    """Run the check, with ``options`` in any case, else unless the last one holds. Gives its exit code."""
+    if not options and read():
         return 0
     before = digest()
     with tempfile.TemporaryDirectory() as folder:
         report = Path(folder) / "report.json"
         command = [sys.executable, "-m", "spec_examples.gate.cli", "check"]
-        command += ["--drift=error", "--format", "json", "--output", str(report)]
+        command += [*(options or ("--drift=error",)), "--also", f"json={report}"]
         done = subprocess.run(command)
         if done.returncode:
             sys.stderr.write("the site shows no marks: phase-contract check says what is wrong\n")
@@ -82,4 +83,4 @@ def verify() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(verify())
+    sys.exit(verify(*sys.argv[1:]))

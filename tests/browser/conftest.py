@@ -11,6 +11,9 @@ from built import DESKTOP, PREFIX, Quiet, Seen, Site, build, verify
 
 playwright = pytest.importorskip("playwright.sync_api")
 
+WITHIN_MS = 120_000
+"""What is waited for comes within this time, on a busy machine too."""
+
 
 @pytest.fixture(scope="session")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
@@ -30,6 +33,7 @@ def browser() -> Iterator["playwright.Browser"]:
     path = chromium.find()
     if path is None:
         pytest.skip(chromium.MISSING)
+    playwright.expect.set_options(timeout=WITHIN_MS)
     with playwright.sync_playwright() as engine:
         browser = engine.chromium.launch(executable_path=path, args=list(chromium.FLAGS))
         yield browser
@@ -43,6 +47,7 @@ def open_page(browser: "playwright.Browser", site: Site):
 
     def open_at(place: str = "", **options: object) -> "playwright.Page":
         context = browser.new_context(**{"viewport": DESKTOP, **options})
+        context.set_default_timeout(WITHIN_MS)
         contexts.append(context)
         page = context.new_page()
         watch(page, site, seen)

@@ -55,7 +55,7 @@ def test_search_finds(open_page, words: str, place: str):
     page.keyboard.press("/")
     page.keyboard.type(words)
     first = page.locator(f".md-search-result__item:nth-child(-n+4) a.md-search-result__link[href*='{place}']")
-    expect(first.first).to_be_visible(timeout=20_000)  # what is found for the first letters is listed before
+    expect(first.first).to_be_visible()  # what is found for the first letters is listed before
 
 
 def test_dark_and_light(open_page):

@@ -59,7 +59,7 @@ def test_search_finds_a_clause_by_its_name(other: Path, browser):
         page.wait_for_timeout(1000)  # the field takes no keys before it is open
         page.keyboard.type("FIELD-6")
         found = page.locator("a[href*='contract/fields/'][href*='#FIELD-6']", has_text="nothing latched")
-        expect(found.first).to_be_visible(timeout=20_000)
+        expect(found.first).to_be_visible()
         page.context.close()
         server.shutdown()
 

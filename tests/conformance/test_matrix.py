@@ -134,7 +134,7 @@ def test_two_at_once_download_once_and_do_not_disturb_each_other(tmp_path):
         )
         for _ in range(2)
     ]
-    folders = {process.communicate(timeout=60)[0].strip() for process in both}
+    folders = {process.communicate(timeout=300)[0].strip() for process in both}
     assert [process.returncode for process in both] == [0, 0]
     assert len(folders) == len(list(downloads.iterdir())) == 1
     assert (Path(folders.pop()) / "a.py").read_text() == "1"

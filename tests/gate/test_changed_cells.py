@@ -4,6 +4,7 @@ import re
 from pathlib import Path
 
 import pytest
+from executed_pages import CONTRACT, kept_session
 
 from spec_examples.execution import tables
 from spec_examples.gate.check import check
@@ -11,7 +12,6 @@ from spec_examples.markdown import read
 from spec_examples.targets import Target
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGES = sorted(ROOT.glob("docs/contract/*.md"))
 OTHER = {
     "Prefill": "Decode",
     "Prefill tail": "Prefill",
@@ -32,7 +32,7 @@ INPUTS = {tables.ROUTING: 3, tables.FIELDS: 1, tables.RELEASES: 1}
 
 
 def outcome_cells():
-    for path in PAGES:
+    for path in CONTRACT:
         for row in read(path).examples:
             if row.kind == "row":
                 prose = tables.PROSE.get(row.header, set())
@@ -49,7 +49,7 @@ def changed(cell: str) -> str:
 
 
 @pytest.mark.parametrize(("path", "row", "column"), list(outcome_cells()))
-def test_a_changed_cell_is_red_at_its_line(path, row, column, session, site):
+def test_a_changed_cell_is_red_at_its_line(path, row, column, site):
     text = path.read_text(encoding="utf-8")
     cell = row.columns[column]
     other = changed(row.cells[column])
@@ -59,7 +59,7 @@ def test_a_changed_cell_is_red_at_its_line(path, row, column, session, site):
     line = text[: cell.start].rpartition("\n")[2] + other + text[cell.end :].partition("\n")[0]
     page = site("docs/contract/page.md", "# Page\n\n" + "".join(table) + line + "\n")
 
-    (result,) = check([page], session, Target()).results
+    (result,) = check([page], kept_session(), Target()).results
     assert (result.outcome, result.line) == ("failed", 5), str(result)
     assert f"cell {row.header[column]!r}" in result.message
 

@@ -3,39 +3,21 @@
 import json
 import re
 import shutil
-from functools import cache
 from pathlib import Path
 
 import pytest
+from executed_pages import PAGES, executed, kept_session
 
 from spec_examples.execution import blocks, tables
-from spec_examples.execution.page import PageExecution
 from spec_examples.gate.cli import main
-from spec_examples.gate.pages_as_tests import shared_session
 from spec_examples.gate.updating import changes_of
 from spec_examples.markdown import read, rewriting
-from spec_examples.mutants.session import DefectSession
 from spec_examples.running import Context
 from spec_examples.targets import Target
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGES = sorted(ROOT.glob("docs/**/*.md"))
 ASKS = {tables.ROUTING: 3, tables.FIELDS: 1, tables.RELEASES: 1}
 """How many leading columns ask."""
-
-
-@cache
-def kept_session():
-    """Every run is made once."""
-    return DefectSession(shared_session(), Target(), "", {})
-
-
-@cache
-def executed(path: Path) -> PageExecution:
-    execution = PageExecution(read(path), kept_session(), Target())
-    for example in execution.page.examples:
-        execution.evaluate(example)
-    return execution
 
 
 def outcome_cells():

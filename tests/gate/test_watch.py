@@ -40,7 +40,7 @@ class Ends(ScalarTalker):
 @pytest.fixture(scope="module")
 def warm():
     with Session(forking=True, once=True) as session:
-        session.bounds = replace(session.bounds, scenario_s=15)
+        session.bounds = replace(session.bounds, scenario_s=6)
         yield session
 
 
@@ -133,5 +133,5 @@ def test_the_command_checks_what_is_saved_until_it_is_interrupted(watching):
     part.replace(page)
     assert "ok" in until("touched")
     process.send_signal(signal.SIGINT)
-    assert process.wait(timeout=60) == 0
+    assert process.wait(timeout=300) == 0
     assert process.stderr.read() == ""

@@ -1,46 +1,67 @@
-"""Every known defect turns an example of the contract red, on the installed runner."""
+"""Every known defect turns an example of the contract red, on the installed runner.
+
+``make test`` puts those defects to the pages whose catches imply the catches of the others, by the record, and one of
+each promise: see ``telling``. With ``--defects all``, as in ``make ci``, every defect is put to them.
+"""
 
 import importlib.util
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from mutants.telling import telling
 
 from spec_examples.contract.clauses import PROMISES
-from spec_examples.mutants import MUTANTS, Mutant, mutants_of
+from spec_examples.mutants import MUTANTS, Mutant, mutants_of, record
 from spec_examples.mutants.catching import Hunt
 from spec_examples.probing import SPLIT_PROMPT
 from spec_examples.targets import Session, Target, TargetUnavailable
 
-SHARED, V2 = mutants_of("ar"), mutants_of("v2")
+SHARED = mutants_of("ar")
 
 IN_ANOTHER_SECTION = {"batched-updates-dropped", "batched-updates-reversed", "scalar-updates-dropped"}
 """Caught by models that keep state of their own, on the pages about hooks and about models: ROUTE-6 refers to them."""
 
 
-def name(mutant: Mutant) -> str:
-    return mutant.name
-
-
-@pytest.mark.parametrize("mutant", SHARED, ids=name)
-def test_a_defect_of_the_shared_runner_is_caught(mutant: Mutant, shared_runner: Hunt) -> None:
-    catch = shared_runner.hunt(mutant)
+def test_a_defect_of_the_shared_runner_is_caught(shared_defect: Mutant, shared_runner: Hunt) -> None:
+    catch = shared_runner.hunt(shared_defect)
     assert catch.state == "caught", catch.message
-    if mutant.name not in IN_ANOTHER_SECTION:
-        assert set(catch.clauses) & set(mutant.clauses)
+    if shared_defect.name not in IN_ANOTHER_SECTION:
+        assert set(catch.clauses) & set(shared_defect.clauses)
     assert not catch.by[0].startswith("suite: ")
 
 
-@pytest.mark.parametrize("mutant", V2, ids=name)
-def test_a_defect_of_model_runner_v2_is_caught_or_hidden(mutant: Mutant, model_runner_v2: Hunt) -> None:
-    catch = model_runner_v2.hunt(mutant)
-    hidden = model_runner_v2.hidden.keys() >= set(mutant.clauses)
+def test_a_defect_of_model_runner_v2_is_caught_or_hidden(v2_defect: Mutant, model_runner_v2: Hunt) -> None:
+    catch = model_runner_v2.hunt(v2_defect)
+    hidden = model_runner_v2.hidden.keys() >= set(v2_defect.clauses)
     assert catch.state == ("not-measurable" if hidden else "caught"), catch.message
-    assert hidden or set(catch.clauses) & set(mutant.clauses)
+    assert hidden or set(catch.clauses) & set(v2_defect.clauses)
 
 
-def test_nothing_is_red_without_a_defect(shared_runner: Hunt) -> None:
+def test_nothing_is_red_without_a_defect(shared_runner: Hunt, pytestconfig: pytest.Config) -> None:
+    if pytestconfig.getoption("--defects") != "all":
+        pytest.skip("the pages are tests themselves; with --defects all they are executed here as well")
+    shared_runner.run_control()
     assert [result.id for result in shared_runner.red] == []
+
+
+def test_the_chosen_defects_imply_the_others_and_break_every_promise() -> None:
+    for recorded in record.read_all():
+        chosen = {mutant.name: mutant for mutant in telling(mutants_of(recorded.runner), recorded)}
+        catches = {name: {*caught.by, *caught.cases} for name, caught in recorded.valid.items()}
+        for mutant in mutants_of(recorded.runner):
+            assert any(catches[name] <= catches[mutant.name] for name in chosen), mutant.name
+        broken = {clause for mutant in mutants_of(recorded.runner) for clause in mutant.clauses}
+        assert {clause for mutant in chosen.values() for clause in mutant.clauses} == broken
+
+
+def test_a_defect_without_a_valid_catch_is_chosen_and_implies_no_other() -> None:
+    (recorded,) = (each for each in record.read_all() if each.runner == "ar")
+    implied = next(mutant for mutant in SHARED if mutant not in telling(SHARED, recorded))
+    edited = replace(recorded.caught[implied.name], digest="of other edits")
+    chosen = telling(SHARED, replace(recorded, caught={**recorded.caught, implied.name: edited}))
+    assert set(chosen) == {*telling(SHARED, recorded), implied}
 
 
 def test_there_are_forty_of_the_shared_runner_and_some_for_every_promise() -> None:

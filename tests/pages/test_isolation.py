@@ -59,7 +59,7 @@ def test_the_rest_of_a_page_that_died_is_run_too(pages):
 
 
 def test_a_block_without_an_end_is_ended_and_says_where_it_was(pages, monkeypatch):
-    monkeypatch.setattr(interpreter, "BLOCK_TIMEOUT_S", 0.5)
+    monkeypatch.setattr(interpreter, "BLOCK_TIMEOUT_S", 2)
     report = pages(block("import time\n\ntime.sleep(60)"), block("assert True"))
     assert [(result.outcome, result.line) for result in report.results] == [("failed", 6), ("passed", 3)]
     assert "did not end within" in report.results[0].message

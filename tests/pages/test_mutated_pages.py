@@ -6,37 +6,22 @@ block prints, what a command prints, the bounds of claims about releases, and th
 
 import re
 from dataclasses import replace
-from functools import cache
-from pathlib import Path
 
 import pytest
+from executed_pages import CONTRACT, executed, kept_session
 
 from spec_examples.execution import blocks, claims, tables
-from spec_examples.execution.page import PageExecution
 from spec_examples.execution.result import Disagreement
-from spec_examples.gate.pages_as_tests import shared_session
 from spec_examples.markdown import read
 from spec_examples.outcome import rows
 from spec_examples.running import forced, running
 from spec_examples.scenario import MAX_LEN, Row
-from spec_examples.targets import Target
-
-ROOT = Path(__file__).resolve().parents[2]
-PAGES = sorted(ROOT.glob("docs/contract/*.md"))
-
-
-@cache
-def executed(path: Path) -> PageExecution:
-    """A page whose examples have all been executed, and passed."""
-    execution = PageExecution(read(path), shared_session(), Target())
-    assert {execution.evaluate(example).outcome for example in execution.page.examples} == {"passed"}
-    return execution
 
 
 def examples(wanted):
     return [
         pytest.param(path, example, id=example.id)
-        for path in PAGES
+        for path in CONTRACT
         for example in read(path).examples
         if wanted(example)
     ]
@@ -98,7 +83,7 @@ def test_the_bound_of_a_claim(path, claim):
 
 def other_questions():
     """Each cell that asks, one up and one down, as far as a scheduler would ask that."""
-    for path in PAGES:
+    for path in CONTRACT:
         for row in read(path).examples:
             if row.kind != "row" or row.header != tables.ROUTING:
                 continue
@@ -110,9 +95,9 @@ def other_questions():
 
 
 @pytest.mark.parametrize(("path", "row", "asked"), list(other_questions()))
-def test_a_cell_that_asks_is_red_exactly_where_the_answer_changes(path, row, asked, session):
+def test_a_cell_that_asks_is_red_exactly_where_the_answer_changes(path, row, asked):
     prompt_len, computed, span = asked
-    (answer,) = rows(session.run(forced([[Row(prompt_len, computed, span)]])))
+    (answer,) = rows(kept_session().run(forced([[Row(prompt_len, computed, span)]])))
     is_tail = answer.phase == "prefill" and computed > 0 and computed + span >= prompt_len
     phase = "Prefill tail" if is_tail else str(answer.phase).capitalize()
     same = (phase, "Yes" if answer.mtp else "No") == (row.cells[3], row.cells[4].split()[0])

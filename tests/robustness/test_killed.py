@@ -33,7 +33,7 @@ def stopped(words, how, after_s):
     )
     time.sleep(after_s)
     os.kill(process.pid, how)
-    out, err = process.communicate(timeout=60)
+    out, err = process.communicate(timeout=300)
     return process, out, err
 
 

@@ -97,7 +97,7 @@ class Project:
         return [sys.executable, str(self.root / "setup" / "environment.py")]
 
     def set_up(self) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(self.command, env=self.environment, capture_output=True, text=True, timeout=60)
+        return subprocess.run(self.command, env=self.environment, capture_output=True, text=True, timeout=300)
 
     def version(self, module: str) -> str:
         """The version that a module in the environment says it has."""
@@ -208,7 +208,7 @@ def test_a_killed_set_up_is_picked_up_once_its_pip_has_ended(project: Project) -
         assert "waiting" in second.stderr.readline()
     finally:
         hold.unlink()
-    _, told = second.communicate(timeout=60)
+    _, told = second.communicate(timeout=300)
     assert second.returncode == 0, told
     assert project.version("small_project") == "1.0"
     assert project.set_up().stderr == ""
@@ -294,7 +294,7 @@ def test_another_python_is_refused_in_one_line(tmp_path: Path, version: tuple[in
     assert "make PYTHON=python3.1" in line
 
 
-def wait_for(condition: object, seconds: float = 30) -> None:
+def wait_for(condition: object, seconds: float = 300) -> None:
     deadline = time.monotonic() + seconds
     while not condition():  # type: ignore[operator]
         assert time.monotonic() < deadline, "it never came"

@@ -1,5 +1,6 @@
 """A runner that goes wrong costs its own run, in one line; the next scenario has a process of its own again."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -16,7 +17,7 @@ CONFORM, RAISE, PRINT, EXIT, HANG, EAT = range(3, 9)
 def plugins():
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PYTHONPATH", str(Path(__file__).parent))
-        with Session(bounds=Bounds(scenario_s=6, memory_mib=4096)) as session:
+        with Session(bounds=Bounds(scenario_s=300, memory_mib=4096)) as session:
             yield session
 
 
@@ -57,13 +58,16 @@ def test_a_runner_that_raises_ends_its_trace_and_nothing_else(plugins):
     ("how", "reason"),
     [
         (EXIT, "the process ended with status 7"),
-        (HANG, "no answer within 6 s"),
+        (HANG, "no answer within 3 s"),
         (EAT, "out of memory"),
     ],
 )
 def test_after_the_control_the_target_has_failed(plugins, how, reason):
     """Each starts in a new process, the one before having ended the last."""
     assert plugins.run(prompt(CONFORM), runner("Plugin")).error is None
+    if how == HANG:
+        (worker,) = plugins._workers.values()
+        worker.bounds = replace(worker.bounds, scenario_s=3)
     with pytest.raises(TargetFailed) as caught:
         plugins.run(prompt(how), runner("Plugin"))
     assert reason in one_line(caught)
