@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -21,7 +20,7 @@ from spec_examples.outcome import Outcome, outcomes
 from spec_examples.running import Context
 from spec_examples.scenario import MAX_LEN, Limits, Row, Scenario
 from spec_examples.targets import Target, TargetFailed
-from spec_examples.trace import NUM_COMPUTED, PROMPT_LEN, ScheduledRow, Step, Trace
+from spec_examples.trace import NUM_COMPUTED, PROMPT_LEN, ScheduledRow, Step
 
 MOST = 20
 """Rows of one run. A run has steps for each of them, and what it shows is gone once it was read."""
@@ -109,10 +108,8 @@ class Rows:
             places = Counter(one for hook in HOOKS for step in self._steps(hook) for one, _ in step)
             seen = tuple(Seen(places[one]) for one in range(len(self.numbers)))
             self.exercised[target] = Exercised()
-            with ThreadPoolExecutor(1) as runs:  # the second run is made while the first is read
-                made = [runs.submit(context.session.run, self.scenario(hook), target) for hook in HOOKS]
-                for hook, run in zip(HOOKS, made, strict=True):
-                    self._read(hook, run, seen, target)
+            for hook in HOOKS:
+                self._read(context, hook, seen)
             self.seen[target] = seen
         return self.seen[target][number]
 
@@ -124,10 +121,10 @@ class Rows:
     def _steps(self, hook: str) -> Steps:
         return _steps(self.numbers, HOOKS.index(hook))
 
-    def _read(self, hook: str, run: Future[Trace], seen: tuple[Seen, ...], target: Target) -> None:
-        steps = self._steps(hook)
+    def _read(self, context: Context, hook: str, seen: tuple[Seen, ...]) -> None:
+        steps, target = self._steps(hook), context.target
         try:
-            reading = read(run.result())
+            reading = read(context.session.run(self.scenario(hook), target))
         except TargetFailed as failed:
             doubts = [Doubt(Place(hook, 0), str(failed), (), None, frozenset(range(len(seen))))]
         else:
