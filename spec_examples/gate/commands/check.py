@@ -18,9 +18,7 @@ from spec_examples.gate.broken import Broken, violated_clauses
 from spec_examples.gate.check import CheckReport, PageReport, check, contract_pages, find_examples, find_pages
 from spec_examples.gate.commands.common import (
     NOT_ASKED,
-    Commands,
     Stop,
-    add_command,
     add_output_options,
     add_target_options,
     output,
@@ -37,12 +35,10 @@ from spec_examples.targets.errors import TargetOnlyRead
 from spec_examples.targets.target import RUNNERS
 
 
-def add(commands: Commands, default: Target) -> None:
-    """Register the command."""
-    parser = add_command(
-        commands,
-        "check",
-        "judge a runner by the clauses, and execute pages against it",
+def add(parser: argparse.ArgumentParser, default: Target) -> None:
+    """Add the command's options."""
+    parser.epilog = (
+        "examples:\n"
         "  phase-contract check\n"
         "  phase-contract check --vllm-omni ../vllm-omni\n"
         "  phase-contract check --clauses --runner my_plugin.runner:MyModelRunner\n"
@@ -51,7 +47,7 @@ def add(commands: Commands, default: Target) -> None:
         "  phase-contract check docs/contract/fields.md:120\n"
         "  phase-contract check --watch docs/contract\n"
         "  phase-contract check --vllm-omni ../vllm-omni --format json --output report.json\n"
-        "  phase-contract check --vllm-omni . --format github --also sarif=contract.sarif --also junit=contract.xml",
+        "  phase-contract check --vllm-omni . --format github --also sarif=contract.sarif --also junit=contract.xml"
     )
     parser.add_argument(
         "paths",
