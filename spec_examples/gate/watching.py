@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import queue
 import sys
 import time
@@ -12,8 +13,9 @@ from typing import TYPE_CHECKING
 
 from spec_examples.execution.result import Result
 from spec_examples.gate.check import PageReport, check_again
-from spec_examples.scenario import Scenario
-from spec_examples.targets import Session, Target
+from spec_examples.markdown import site
+from spec_examples.scenario import CONTROL, Scenario
+from spec_examples.targets import Session, Target, TargetError
 from spec_examples.targets.session import is_ours
 from spec_examples.trace import Trace
 
@@ -44,6 +46,12 @@ class WarmSession(Session):
         if key not in self._made:
             self._made[key] = super().run(scenario, target)
         return self._made[key]
+
+    def make_ready(self, target: Target) -> None:
+        """Have a copy of the runner's process that has run something, before an edit asks for it."""
+        with contextlib.suppress(TargetError):  # whoever asks is told
+            if not target.is_release:
+                self._worker(target).run(CONTROL, target.asked_as)
 
     def forget(self) -> None:
         """The runner has changed: import it anew, and make every run again."""
@@ -114,6 +122,14 @@ def _settled(seen: queue.Queue[Path], observer: BaseObserver) -> Iterator[set[Pa
     finally:
         observer.stop()
         observer.join()
+
+
+def make_renderer_ready(pages: Iterable[Path]) -> None:
+    """Import and build what renders ``pages``: a check takes pages that are proven as they are, and renders none."""
+    for page in {site.config_of(page): page for page in pages}.values():
+        with contextlib.suppress(Exception):  # extensions are other people's code, and a check says what they raise
+            site.builder(page).convert(page.read_text(encoding="utf-8"))
+            site.builder(page).reset()
 
 
 def recheck(path: Path, before: PageReport, session: WarmSession, target: Target) -> Rechecked:

@@ -28,7 +28,7 @@ from spec_examples.gate.commands.common import (
 )
 from spec_examples.gate.formats import FORMATS
 from spec_examples.gate.judging import judge_clauses, judge_source
-from spec_examples.gate.watching import WarmSession, changes, recheck
+from spec_examples.gate.watching import WarmSession, changes, make_renderer_ready, recheck
 from spec_examples.running import Context
 from spec_examples.targets import Session, Target
 from spec_examples.targets.errors import TargetOnlyRead
@@ -243,6 +243,8 @@ def _keep_watching(
     runner = [] if target.is_installed or target.is_release else [Path(target.vllm_omni).resolve()]
     watched = [*{path.parent for path in state}, *(folder / "vllm_omni" for folder in runner)]
     saved = changes(watched, (".md", ".py"))  # noticed before it is said that they are
+    make_renderer_ready(state)
+    session.make_ready(target)
     write(f"watching {len(state)} page{'s' * (len(state) != 1)}; interrupt to end\n")
     for changed in saved:
         if any(path.suffix == ".py" and path.is_relative_to(folder) for path in changed for folder in runner):
@@ -253,3 +255,4 @@ def _keep_watching(
                 found = recheck(path, state[path], session, target)
                 state[path] = found.page
                 write(report.rechecked(found))
+        session.make_ready(target)
