@@ -105,7 +105,7 @@ def _runners(session: Session) -> Iterator[Finding]:
     """Whether each runner finishes its control: the smallest run, of which nothing is judged."""
     for runner in RUNNERS:
         if runner == WHOLE_V2:
-            continue  # its kernels are interpreted, which takes a minute; whether it could run here, Triton says
+            continue  # its kernels are interpreted, which takes long; whether it could run here, Triton says
         try:
             environment = session.environment(Target(runner=runner))
         except TargetUnavailable as error:
