@@ -11,7 +11,8 @@ from spec_examples.bench.figure import Line, Measured, figure
 ROOT = Path(__file__).resolve().parents[2]
 SPEED = re.compile(
     r"\d[\d.,]* ?(?:×|times) (?:the|an|its) import"
-    r"|(?:\d[\d.,]*|\ban?|some|few) (?:s|ms|seconds?|minutes?|hours?)\b"
+    r"|(?:\d[\d.,]*|some|few) (?:s|ms|seconds?|minutes?|hours?)\b|\ban? (?:minute|hour)\b"
+    r"|\d \w+ (?:a|per) second\b|than a second\b"
 )
 FACTS = ("bound", "timeout", "rendezvous")
 """Words of a line whose figure is a limit, not a speed."""
