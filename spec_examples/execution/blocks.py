@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import io
 import shlex
 import traceback
@@ -173,8 +172,7 @@ def _console(page: PageExecution, block: Example) -> None:
             raise Unaskable(f"a console block runs phase-contract, not {words[0] if words else 'nothing'}", line)
         out, errors = io.StringIO(), io.StringIO()
         try:
-            with contextlib.redirect_stderr(errors):
-                main(words[1:], stdout=out, context=page.context)
+            main(words[1:], stdout=out, stderr=errors, context=page.context)
         except Exception as error:  # a fault of the command's own is red here, and the page goes on
             where = "".join(traceback.format_exception(error)[-3:])
             raise Disagreement(f"{command} stopped: {type(error).__name__}: {error}", (), where, line) from error

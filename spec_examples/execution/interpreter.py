@@ -22,9 +22,10 @@ from typing import IO
 import msgspec
 
 import spec_examples
-from spec_examples.execution import messages
+from spec_examples.channel import receive, send
 from spec_examples.execution.messages import Answer, Ask, Done, Execute
-from spec_examples.execution.page_process import KNOWN, Fork, Look, State
+from spec_examples.execution.page_process import KNOWN
+from spec_examples.forks import Fork, Forks
 from spec_examples.running import Context, Made
 from spec_examples.trace import Trace
 
@@ -103,6 +104,8 @@ def _answer(ask: Ask, context: Context, runs: list[Made]) -> Answer:
         if ask.what == "environment":
             return Answer(environment=session.environment(target))
         assert ask.scenario is not None
+        if ask.what == "run_plain":
+            return Answer(trace=_raw(session.run_plain(ask.scenario, target)))
         if ask.what == "is_recorded":
             return Answer(recorded=session.is_recorded(ask.scenario, target))
         if ask.what == "put":
@@ -127,13 +130,14 @@ class _Process:
         self.errors = tempfile.TemporaryFile()  # noqa: SIM115 (closed with the process)
         self._parent = _parent()
         with theirs:
-            self.number = self._parent.fork(theirs, self.errors.fileno())
+            files = theirs.fileno(), self.errors.fileno()
+            self.number = self._parent.fork(Fork(os.getcwd(), dict(os.environ)), files)
         self.end = weakref.finalize(self, _end, self._parent, self.number, self.channel, self.errors)
 
     def send(self, message: Execute | Answer, name: str) -> None:
         """Raises ``Died``."""
         try:
-            messages.send(self.channel, message)
+            send(self.channel, message)
         except OSError:
             raise self._died(name) from None
 
@@ -143,7 +147,7 @@ class _Process:
             left = deadline - time.monotonic()
             if select.select([self.channel], [], [], max(0.0, min(left, LOOK_S)))[0]:
                 try:
-                    return messages.receive(self.channel, Ask | Done, time.monotonic() + MESSAGE_S)  # type: ignore[arg-type]
+                    return receive(self.channel, Ask | Done, time.monotonic() + MESSAGE_S)  # type: ignore[arg-type]
                 except (EOFError, OSError, ValueError):
                     raise self._died(name) from None
             if left <= 0:
@@ -181,13 +185,13 @@ def _end(parent: _Parent, number: int, channel: socket.socket, errors: IO[bytes]
     parent.look(number, end=True)
 
 
-class _Parent:
+class _Parent(Forks):
     """The process that pages are forked from."""
 
     def __init__(self) -> None:
         self.owner = os.getpid()
-        self._lock = threading.Lock()
-        self._control, theirs = socket.socketpair()
+        control, theirs = socket.socketpair()
+        super().__init__(control)
         package = str(Path(spec_examples.__file__).resolve().parent.parent)
         path = os.pathsep.join(filter(None, (package, os.environ.get("PYTHONPATH", ""))))
         command = [sys.executable, "-P", "-m", "spec_examples.execution.page_process", str(theirs.fileno())]
@@ -206,36 +210,26 @@ class _Parent:
         """Whether this process has it, and it can be asked."""
         return self.owner == os.getpid() and self._process.poll() is None
 
-    def fork(self, channel: socket.socket, errors: int) -> int:
-        """The number of a new process. Raises ``OSError`` or ``EOFError`` where it cannot be had."""
-        return self._ask(Fork(os.getcwd(), dict(os.environ)), channel.fileno(), errors).process
-
-    def look(self, process: int, *, end: bool = False) -> int | None:
-        """The status that a process ended with; ``None`` while it is alive."""
-        try:
-            return self._ask(Look(process, end)).status
-        except (EOFError, OSError, ValueError):
-            return -signal.SIGKILL  # a block can kill the process that it was forked from, and every page with it
-
-    def _ask(self, request: Fork | Look, *files: int) -> State:
-        with self._lock:
-            socket.send_fds(self._control, [b"."], list(files))
-            messages.send(self._control, request)
-            return messages.receive(self._control, State)
-
     def close(self) -> None:
         """End it, and with it all processes of pages."""
         if self.owner == os.getpid():
-            self._control.close()
+            super().close()
             self._process.wait()
 
 
 _parents: list[_Parent] = []
+_one_at_a_time = threading.Lock()
 
 
 def _parent() -> _Parent:
     """The one of this process; a new one where a page killed it."""
-    if not _parents or not _parents[-1].alive:
-        _parents.append(_Parent())
-        atexit.register(_parents[-1].close)
-    return _parents[-1]
+    with _one_at_a_time:
+        if not _parents or not _parents[-1].alive:
+            _parents.append(_Parent())
+            atexit.register(_parents[-1].close)
+        return _parents[-1]
+
+
+def prepare() -> None:
+    """Start the process that pages are forked from, without waiting for it."""
+    _parent()

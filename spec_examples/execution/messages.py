@@ -1,4 +1,4 @@
-"""What the check and the process of a page say to each other: a length, then JSON, over a socket.
+"""What the check and the process of a page say to each other.
 
 The check executes a block (``Execute``) and gets back what came of it (``Done``). Meanwhile the block may ask for runs
 (``Ask``): the check, which has the runners, makes them and answers (``Answer``), so that it judges what it ran itself.
@@ -6,10 +6,7 @@ The check executes a block (``Execute``) and gets back what came of it (``Done``
 
 from __future__ import annotations
 
-import socket
-import struct
-import time
-from typing import Literal, TypeVar
+from typing import Literal
 
 import msgspec
 
@@ -17,11 +14,6 @@ from spec_examples.running import Naming
 from spec_examples.scenario import Scenario, Source
 from spec_examples.targets import Target
 from spec_examples.trace import Environment
-
-LENGTH = struct.Struct("!Q")
-
-LONGEST = 1 << 30
-"""Bytes; no trace and no output is that long."""
 
 
 class Execute(msgspec.Struct):
@@ -41,7 +33,7 @@ class Ask(msgspec.Struct, tag=True):
     ``put`` is a run of the block's own, which is judged; ``named`` what the block named of its target.
     """
 
-    what: Literal["put", "run", "environment", "is_recorded", "start"]
+    what: Literal["put", "run", "run_plain", "environment", "is_recorded", "start"]
     targets: tuple[Target, ...]
     scenario: Scenario | None = None
     named: Naming | None = None
@@ -72,36 +64,3 @@ class Done(msgspec.Struct, tag=True):
     line: int | None = None
     printed: str = ""
     made: tuple[tuple[int, bool], ...] = ()
-
-
-Message = TypeVar("Message")
-
-
-def send(channel: socket.socket, message: msgspec.Struct) -> None:
-    """Raises ``OSError`` where nobody listens."""
-    body = msgspec.json.encode(message)
-    channel.sendall(LENGTH.pack(len(body)) + body)
-
-
-def receive(channel: socket.socket, type_: type[Message], deadline: float | None = None) -> Message:
-    """The next message.
-
-    Raises ``EOFError`` at the end, ``TimeoutError`` past ``deadline`` (of the monotonic clock), and ``ValueError`` for
-    what is no message.
-    """
-    (length,) = LENGTH.unpack(_exactly(channel, LENGTH.size, deadline))
-    if length > LONGEST:
-        raise ValueError(f"a message of {length} bytes")
-    return msgspec.json.decode(_exactly(channel, length, deadline), type=type_)
-
-
-def _exactly(channel: socket.socket, size: int, deadline: float | None) -> bytes:
-    parts, missing = [], size
-    while missing:
-        channel.settimeout(None if deadline is None else max(deadline - time.monotonic(), 0.001))
-        part = channel.recv(min(missing, 1 << 20))
-        if not part:
-            raise EOFError
-        parts.append(part)
-        missing -= len(part)
-    return b"".join(parts)

@@ -23,13 +23,16 @@ from typing import Any
 import msgspec
 
 import spec_examples  # noqa: F401 (pages import it; here it is imported once for all)
-from spec_examples.execution import messages
+from spec_examples import forks
+from spec_examples.channel import receive, send
 from spec_examples.execution.messages import Answer, Ask, Done, Execute
 from spec_examples.execution.result import Disagreement, Unaskable
+from spec_examples.forks import Fork
 from spec_examples.running import Context, Made, Naming, RunnerRaised, running
 from spec_examples.scenario import InvalidScenario, Scenario
 from spec_examples.targets import Session, Target, TargetFailed, TargetUnavailable
 from spec_examples.targets.bounds import from_environment, limit_this_process
+from spec_examples.targets.client import Worker
 from spec_examples.trace import Environment, Trace
 
 KNOWN = (InvalidScenario, TargetUnavailable, TargetFailed)
@@ -43,90 +46,19 @@ THREAD_S = 0.5
 """For that long a block's threads may outlive it."""
 
 
-class Fork(msgspec.Struct, tag=True):
-    """Fork a process with this folder and environment; its channel and its standard error come with the message."""
-
-    folder: str
-    environment: dict[str, str]
-
-
-class Look(msgspec.Struct, tag=True):
-    """Say whether a process is alive; ``end`` it, and all that it started, first."""
-
-    process: int
-    end: bool = False
-
-
-class State(msgspec.Struct):
-    """A process: its number, and the status that it ended with, ``None`` while it lives."""
-
-    process: int
-    status: int | None = None
-
-
 def main() -> None:
-    """Fork and look, as asked, until the asker is gone; then end what is left."""
-    control = socket.socket(fileno=int(sys.argv[1]))
+    """Fork a process for each page, as asked, until the asker is gone."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    living: set[int] = set()
     gc.collect()
     gc.freeze()
-    try:
-        while True:
-            message, files = _request(control)
-            if isinstance(message, Fork):
-                process = _fork(message, files, control)
-                living.add(process)
-                messages.send(control, State(process))
-            else:
-                status = _status(message.process, end=message.end)
-                if status is not None:
-                    living.discard(message.process)
-                messages.send(control, State(message.process, status))
-    except (EOFError, OSError):
-        pass
-    finally:
-        for process in living:
-            _status(process, end=True)
+    forks.serve(socket.socket(fileno=int(sys.argv[1])), _child)
 
 
-def _request(control: socket.socket) -> tuple[Fork | Look, list[int]]:
-    """A request comes in one piece behind its files, which come with the first byte."""
-    first, files, _, _ = socket.recv_fds(control, 1, 2)
-    if not first:
-        raise EOFError
-    return messages.receive(control, Fork | Look), files  # type: ignore[arg-type]
-
-
-def _status(process: int, *, end: bool) -> int | None:
-    with contextlib.suppress(ProcessLookupError):
-        if end:
-            os.killpg(process, signal.SIGKILL)
-    try:
-        found, status = os.waitpid(process, 0 if end else os.WNOHANG)
-    except ChildProcessError:
-        return 0
-    return os.waitstatus_to_exitcode(status) if found else None
-
-
-def _fork(request: Fork, files: list[int], control: socket.socket) -> int:
-    process = os.fork()
-    if process:
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.setpgid(process, process)  # whichever of the two comes first
-        for file in files:
-            os.close(file)
-        return process
-    try:
-        control.close()
-        with contextlib.suppress(PermissionError):
-            os.setpgid(0, 0)
-        channel, errors = files
-        os.dup2(errors, 2)
-        os.close(errors)
-        _serve(socket.socket(fileno=channel), request)
-    finally:
-        os._exit(0)
+def _child(request: Fork, files: list[int]) -> None:
+    channel, errors = files
+    os.dup2(errors, 2)
+    os.close(errors)
+    _serve(socket.socket(fileno=channel), request)
 
 
 def _serve(channel: socket.socket, request: Fork) -> None:
@@ -144,7 +76,7 @@ def _serve(channel: socket.socket, request: Fork) -> None:
     namespace: dict[str, Any] = {"__name__": "__page__"}
     while True:
         try:
-            block = messages.receive(channel, Execute)
+            block = receive(channel, Execute)
         except (EOFError, OSError):
             return
         threads = set(threading.enumerate())
@@ -160,7 +92,7 @@ def _serve(channel: socket.socket, request: Fork) -> None:
         if left and done.kind == "ended":
             done.kind, done.message = "threads", ", ".join(left)
         done.made = session.also_judged(context.made)
-        messages.send(channel, done)
+        send(channel, done)
 
 
 def _left(before: set[threading.Thread]) -> list[str]:
@@ -242,7 +174,7 @@ class LentSession(Session):
         self.process = os.getpid()
         self.made: dict[int, Trace] = {}
         self._channel = channel
-        self._lock = threading.Lock()
+        self._asking = threading.Lock()
 
     def start(self, targets: Iterable[Target]) -> None:
         """Start workers that will be needed."""
@@ -266,9 +198,16 @@ class LentSession(Session):
         self.made[answer.number] = msgspec.json.decode(answer.trace, type=Trace)
         return self.made[answer.number]
 
+    def run_plain(self, scenario: Scenario, target: Target) -> Trace:
+        """The trace of ``scenario`` on vLLM's own runner; raises as a session does."""
+        return msgspec.json.decode(self._ask(Ask("run_plain", (target,), scenario)).trace, type=Trace)
+
     def put(self, scenario: Scenario, target: Target, named: Naming | None = None) -> Trace:
         """The same, for the block itself: the check judges it."""
         return msgspec.json.decode(self._ask(Ask("put", (target,), scenario, named)).trace, type=Trace)
+
+    def _worker(self, target: Target) -> Worker:
+        raise RuntimeError(f"a page starts no runner, and a way to {target} does not go over the channel")
 
     def also_judged(self, made: list[Made]) -> tuple[tuple[int, bool], ...]:
         """The numbers of those that a command noted as the block's own, and whether their targets were named."""
@@ -278,9 +217,9 @@ class LentSession(Session):
     def _ask(self, ask: Ask) -> Answer:
         if os.getpid() != self.process:
             raise TargetUnavailable("a process that the block forked cannot ask the runner: ask in the block itself")
-        with self._lock:
-            messages.send(self._channel, ask)
-            answer = messages.receive(self._channel, Answer)
+        with self._asking:
+            send(self._channel, ask)
+            answer = receive(self._channel, Answer)
         for error in KNOWN:
             if answer.error == error.__name__:
                 raise error(answer.message)

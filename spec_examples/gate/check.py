@@ -7,6 +7,7 @@ import re
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -28,6 +29,9 @@ from spec_examples.mutants.checked import recorded_catches
 from spec_examples.pages import NoPages
 from spec_examples.targets import Session, Target
 from spec_examples.trace import Environment
+
+MOST_LANES = 4
+"""Pages at once: each has a copy of the process that imported the runner."""
 
 STATES = ("passed", "failed", "drifted", "diverges", "exempt", "error")
 KINDS = ("block", "row", "admonition", "recorded")
@@ -171,12 +175,13 @@ def check(
     began: Callable[[Path], None] = lambda _: None,
     ended: Callable[[PageReport], None] = lambda _: None,
 ) -> CheckReport:
-    """Execute every example of ``paths`` on ``target``.
+    """Execute every example of ``paths`` on ``target``, pages side by side.
 
     ``complete`` says that these are all pages, so that every clause has to stand on one of them. ``lines`` are those of
     the pages of which not all is asked. ``record`` is what the suite showed before, ``judged`` what it found violated.
-    With ``drift="report"`` a page that disagrees although no clause is violated does not count. ``began`` and ``ended``
-    are told of each page. Raises ``TargetUnavailable`` if the target cannot be asked at all.
+    With ``drift="report"`` a page that disagrees although no clause is violated does not count. ``began`` is told of
+    each page from the thread that executes it, ``ended`` in the order of the pages. Raises ``TargetUnavailable`` if
+    the target cannot be asked at all.
     """
     session.start([target])
     paths = list(paths)
@@ -184,17 +189,50 @@ def check(
     read_pages = list(_read_all((path for path in paths if path not in out), complete))
     without = {_shown(path): why for path, why in out.items()}
     report = CheckReport(target, session.environment(target), left_out=without, record=record, drift=drift)
-    for path, page, wrong in read_pages:
+
+    def checked(read: Read) -> PageReport:
+        path, page, wrong = read
         began(path)
         done = _check_page(path, page, wrong, session, target, (lines or {}).get(path))
         if drift == "report":
             done.results = [drifted(result, session, target) for result in done.results]
+        return done
+
+    for done in _side_by_side(checked, read_pages):
         report.pages.append(done)
         ended(done)
     if complete:
         report.pages[-1].results += _gone(report)
     report.broken = broken_clauses(report.results, session, target, judged)
     return report
+
+
+Read = tuple[Path, Page | None, list[Result]]
+"""A page as it was read, and what is wrong with it as a page."""
+
+
+def _side_by_side(checked: Callable[[Read], PageReport], read_pages: list[Read]) -> Iterator[PageReport]:
+    """The reports of all pages in their order. As many are made at once as there are cores, the longest pages first.
+
+    Each has a process of its own for its blocks, and another for its runs.
+    """
+    lanes = min(MOST_LANES, len(os.sched_getaffinity(0)), len(read_pages))
+    if lanes < 2:
+        yield from map(checked, read_pages)
+        return
+    longest = sorted(read_pages, key=lambda read: -_weight(read[1]))
+    with ThreadPoolExecutor(lanes) as pool:
+        reports = {read[0]: pool.submit(checked, read) for read in longest}
+        try:
+            for read in read_pages:
+                yield reports[read[0]].result()
+        finally:
+            pool.shutdown(cancel_futures=True)
+
+
+def _weight(page: Page | None) -> int:
+    """How long a page takes beside others: a command may run a whole suite."""
+    return sum(20 if example.language == "console" else 1 for example in page.examples) if page else 0
 
 
 def drifted(result: Result, session: Session, target: Target) -> Result:

@@ -30,31 +30,40 @@ COMMANDS = {
 """What each does. Its module in ``commands`` has the options, and is imported where the command is named."""
 
 
-def main(arguments: list[str] | None = None, *, stdout: TextIO | None = None, context: Context | None = None) -> int:
+def main(
+    arguments: list[str] | None = None,
+    *,
+    stdout: TextIO | None = None,
+    stderr: TextIO | None = None,
+    context: Context | None = None,
+) -> int:
     """Run one command and return its exit status.
 
-    ``context`` lends a session whose runners are already there, as a console block on a page uses it; its target is
-    the default of ``--vllm-omni`` and ``--runner``.
+    What it prints goes to ``stdout``, the line that says why it has no answer to ``stderr``. ``context`` lends a
+    session whose runners are already there, as a console block on a page uses it; its target is the default of
+    ``--vllm-omni`` and ``--runner``.
     """
-    status, options = _run(arguments, stdout or sys.stdout, context)
+    status, options = _run(arguments, stdout or sys.stdout, stderr or sys.stderr, context)
     return SKIP if status in (NOT_ASKED, BROKEN) and getattr(options, "bisect", False) else status
 
 
-def _run(arguments: list[str] | None, out: TextIO, context: Context | None) -> tuple[int, argparse.Namespace]:
+def _run(
+    arguments: list[str] | None, out: TextIO, errors: TextIO, context: Context | None
+) -> tuple[int, argparse.Namespace]:
     """The status of a command, and its options as far as they could be read."""
-    options = argparse.Namespace()
+    options = argparse.Namespace(errors=errors)
     try:
         words = sys.argv[1:] if arguments is None else arguments
         _parser(words, context).parse_args(words, options)
         return options.run(options, out, context), options
     except Stop as stop:
-        _say(stop)
+        _say(stop, errors)
         return stop.status, options
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return AGREED, options
     except KeyboardInterrupt:
-        _say("interrupted")
+        _say("interrupted", errors)
         return 130, options
     except SystemExit as exit_:  # argparse: --help ends with 0, bad usage with 2
         return (exit_.code if isinstance(exit_.code, int) else NOT_ASKED), options
@@ -62,7 +71,7 @@ def _run(arguments: list[str] | None, out: TextIO, context: Context | None) -> t
         status = _status_of(error)
         if status is None:
             raise
-        _say(error)
+        _say(error, errors)
         return status, options
 
 
@@ -80,10 +89,10 @@ def _status_of(error: Exception) -> int | None:
     return DISAGREED if isinstance(error, TargetFailed | RunnerRaised) else None
 
 
-def _say(message: object) -> None:
+def _say(message: object, errors: TextIO) -> None:
     """One line, whatever was typed: what cannot be printed in it is shown escaped."""
     shown = "".join(c if c.isprintable() else repr(c)[1:-1] for c in str(message))
-    print(f"phase-contract: {shown}", file=sys.stderr)
+    print(f"phase-contract: {shown}", file=errors)
 
 
 def _parser(words: list[str], context: Context | None) -> argparse.ArgumentParser:

@@ -23,7 +23,7 @@ def shared_session() -> Session:
     """One session a test run, so that the runner is imported once."""
     global _session
     if _session is None:
-        _session = Session(forking=True)
+        _session = Session(forking=True, once=True)
     return _session
 
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import queue
-import sys
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,51 +13,14 @@ from typing import TYPE_CHECKING
 from spec_examples.execution.result import Result
 from spec_examples.gate.check import PageReport, check_again
 from spec_examples.markdown import site
-from spec_examples.scenario import CONTROL, Scenario
+from spec_examples.scenario import CONTROL
 from spec_examples.targets import Session, Target, TargetError
-from spec_examples.targets.session import is_ours
-from spec_examples.trace import Trace
 
 if TYPE_CHECKING:
     from watchdog.observers.api import BaseObserver
 
 SETTLE_S = 0.03
 """An editor writes a file in several moves, which are one change."""
-
-
-class WarmSession(Session):
-    """One import for many checks: a run that was made is not made again, and every check gets a fresh process.
-
-    What is run depends on the scenario alone, as long as its talker lies in no file that may change; a run of one that
-    does is made each time.
-    """
-
-    def __init__(self, *, say: Callable[[str], None] = lambda _: None, python: str = sys.executable) -> None:
-        super().__init__(say=say, forking=True, python=python)
-        self._made: dict[tuple[Target, str], Trace] = {}
-
-    def run(self, scenario: Scenario, target: Target | None = None, mutant: str = "") -> Trace:
-        """As every session's; a trace in which the process died is not kept."""
-        target = target or Target()
-        if mutant or not is_ours(scenario.talker):
-            return super().run(scenario, target, mutant)
-        key = target, scenario.digest
-        if key not in self._made:
-            self._made[key] = super().run(scenario, target)
-        return self._made[key]
-
-    def make_ready(self, target: Target) -> None:
-        """Have a copy of the runner's process that has run something, before an edit asks for it."""
-        with contextlib.suppress(TargetError):  # whoever asks is told
-            if not target.is_release:
-                self._worker(target).run(CONTROL, target.asked_as)
-
-    def forget(self) -> None:
-        """The runner has changed: import it anew, and make every run again."""
-        self.close()
-        self._made.clear()
-        self._failed.clear()
-        self._gone.clear()
 
 
 @dataclass(frozen=True)
@@ -132,7 +94,14 @@ def make_renderer_ready(pages: Iterable[Path]) -> None:
             site.builder(page).reset()
 
 
-def recheck(path: Path, before: PageReport, session: WarmSession, target: Target) -> Rechecked:
+def make_copy_ready(session: Session, target: Target) -> None:
+    """Have a copy of the runner's process that has run something, before an edit asks for it."""
+    with contextlib.suppress(TargetError):  # whoever asks is told
+        if not target.is_release:
+            session._worker(target).run(CONTROL, target.asked_as)
+
+
+def recheck(path: Path, before: PageReport, session: Session, target: Target) -> Rechecked:
     """One page, in fresh processes. Raises ``TargetUnavailable``."""
     started = time.monotonic()
     page = check_again(path, session, target)

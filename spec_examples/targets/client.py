@@ -7,16 +7,20 @@ import json
 import os
 import select
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
+import threading
 import time
+import weakref
 from importlib import metadata
 from pathlib import Path
 
 import msgspec
 
 import spec_examples
+from spec_examples.forks import Fork, Forks
 from spec_examples.scenario import Scenario
 from spec_examples.setting_up import environments
 from spec_examples.targets.bounds import Bounds
@@ -65,6 +69,49 @@ class _Answer(msgspec.Struct):
     failed: str | None = None
 
 
+class Line:
+    """Questions and answers, a line each, over a pair of descriptors."""
+
+    def __init__(self, questions: int, answers: int) -> None:
+        self._questions = questions
+        self._answers = answers
+        self._buffer = bytearray()
+
+    def write(self, question: dict[str, object]) -> None:
+        """Raises ``OSError`` where nobody listens."""
+        left = memoryview(msgspec.json.encode(question) + b"\n")
+        while left:
+            left = left[os.write(self._questions, left) :]
+
+    def read(self, timeout_s: float) -> bytes | None:
+        """The next line; ``None`` where none comes in time.
+
+        Raises ``EOFError`` at the end, and ``ValueError`` for a line that is too long.
+        """
+        deadline = time.monotonic() + timeout_s
+        while not self._buffer.endswith(b"\n"):
+            remaining = deadline - time.monotonic()
+            if remaining <= 0 or not select.select([self._answers], [], [], remaining)[0]:
+                return None
+            chunk = os.read(self._answers, READ_BYTES)
+            if not chunk:
+                raise EOFError
+            self._buffer += chunk
+            if len(self._buffer) > LONGEST_ANSWER:
+                raise ValueError(f"the answer is longer than {LONGEST_ANSWER >> 20} MiB")
+        line = bytes(self._buffer)
+        self._buffer.clear()
+        return line
+
+
+def _decoded(line: bytes) -> _Answer:
+    """Raises ``ValueError`` for what is no answer."""
+    try:
+        return msgspec.json.decode(line, type=_Answer)
+    except (msgspec.MsgspecError, ValueError) as error:
+        raise ValueError(f"the answer is no trace: {' '.join(str(error).split())}") from error
+
+
 class Worker:
     """One worker process for one vLLM-Omni; it is started at once and answers when it has imported it.
 
@@ -88,7 +135,7 @@ class Worker:
         self._refused: dict[str, TargetError] = {}
         self._unavailable: TargetError | None = None
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115 (closed with the worker)
-        self._buffer = bytearray()
+        self._lock = threading.RLock()
         python, module = program
         command = [python, "-P", "-m", module, *self._options()]
         if folder is not None:
@@ -115,7 +162,14 @@ class Worker:
                 **({"TORCHDYNAMO_DISABLE": "1"} if module in (WORKER, FORKING_WORKER) else {}),
             },
             start_new_session=True,  # whatever a runner starts ends with it
+            pass_fds=self._passed(),
         )
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._line = Line(self._process.stdin.fileno(), self._process.stdout.fileno())
+
+    def _passed(self) -> tuple[int, ...]:
+        return ()
 
     def _options(self) -> list[str]:
         return ["--memory-mib", str(self.bounds.memory_mib), "--file-mib", str(self.bounds.file_mib)]
@@ -125,20 +179,21 @@ class Worker:
 
         Raises ``TargetUnavailable`` where it cannot, ``TargetBroken`` where the target's own code stops its import.
         """
-        self._wait_until_imported()
-        if runner in self._refused:
-            raise self._refused[runner]
-        if runner not in self._ready:
-            try:
-                answer = self._ask({"runner": runner}, self.bounds.start_s)
-            except TargetFailed as error:
-                self._refused[runner] = TargetUnavailable(f"{error}, before the control had finished")
-                raise self._refused[runner] from error
-            if answer.ready is None:
-                self._refused[runner] = self._error(answer.unavailable or answer.failed)
+        with self._lock:
+            self._wait_until_imported()
+            if runner in self._refused:
                 raise self._refused[runner]
-            self._ready[runner] = answer.ready
-        return self._ready[runner]
+            if runner not in self._ready:
+                try:
+                    answer = self._ask({"runner": runner}, self.bounds.start_s)
+                except TargetFailed as error:
+                    self._refused[runner] = TargetUnavailable(f"{error}, before the control had finished")
+                    raise self._refused[runner] from error
+                if answer.ready is None:
+                    self._refused[runner] = self._error(answer.unavailable or answer.failed)
+                    raise self._refused[runner]
+                self._ready[runner] = answer.ready
+            return self._ready[runner]
 
     def run(self, scenario: Scenario, runner: str, mutant: str = "") -> Trace:
         """The trace of ``scenario`` on ``runner``, which has the defect called ``mutant`` meanwhile, if any.
@@ -176,13 +231,13 @@ class Worker:
         return TargetUnavailable(f"{self.name}: {said or 'no answer'}")
 
     def _ask(self, question: dict[str, object], timeout_s: float) -> _Answer:
-        assert self._process.stdin is not None
-        try:
-            self._process.stdin.write(msgspec.json.encode(question) + b"\n")
-            self._process.stdin.flush()
-        except OSError as error:
-            raise self._died() from error
-        return self._read(timeout_s)
+        """Raises ``TargetFailed`` where the process dies, hangs, or answers with something else."""
+        with self._lock:
+            try:
+                self._line.write(question)
+            except OSError as error:
+                raise self._died() from error
+            return self._read(timeout_s)
 
     @property
     def alive(self) -> bool:
@@ -207,28 +262,17 @@ class Worker:
         self._process.wait()
 
     def _read(self, timeout_s: float) -> _Answer:
-        deadline = time.monotonic() + timeout_s
-        assert self._process.stdout is not None
-        descriptor = self._process.stdout.fileno()
-        while b"\n" not in self._buffer:
-            remaining = deadline - time.monotonic()
-            if remaining <= 0 or not select.select([descriptor], [], [], remaining)[0]:
-                self._kill()
-                raise TargetFailed(f"{self.name}: no answer within {timeout_s:g} s")
-            chunk = os.read(descriptor, READ_BYTES)
-            if not chunk:
-                raise self._died()
-            self._buffer += chunk
-            if len(self._buffer) > LONGEST_ANSWER:
-                self._kill()
-                raise TargetFailed(f"{self.name}: the answer is longer than {LONGEST_ANSWER >> 20} MiB")
-        line, _, rest = bytes(self._buffer).partition(b"\n")
-        self._buffer = bytearray(rest)
         try:
-            return msgspec.json.decode(line, type=_Answer)
-        except (msgspec.MsgspecError, ValueError) as error:
+            line = self._line.read(timeout_s)
+            if line is not None:
+                return _decoded(line)
+        except (EOFError, OSError) as error:
+            raise self._died() from error
+        except ValueError as error:
             self._kill()
-            raise TargetFailed(f"{self.name}: the answer is no trace: {' '.join(str(error).split())}") from error
+            raise TargetFailed(f"{self.name}: {error}") from error
+        self._kill()
+        raise TargetFailed(f"{self.name}: no answer within {timeout_s:g} s")
 
     def _died(self) -> TargetFailed:
         code = self._process.wait()
@@ -239,8 +283,32 @@ class Worker:
         return TargetFailed(f"{self.name}: the process ended with {how}{last}")
 
 
+class _Copy:
+    """One copy of a worker's process, with a channel of its own.
+
+    ``used`` says that it ran a talker that may have done something to it.
+    """
+
+    def __init__(self, forks: Forks) -> None:
+        ours, theirs = socket.socketpair()
+        with theirs:
+            number = forks.fork(Fork(), [theirs.fileno()])
+        self.line = Line(ours.fileno(), ours.fileno())
+        self.used = False
+        self.end = weakref.finalize(self, _end, forks, number, ours)
+
+
+def _end(forks: Forks, number: int, channel: socket.socket) -> int | None:
+    """The status that it ended with: one that nobody asks any more removes what it wrote, and ends by itself."""
+    channel.close()
+    return forks.look(number, end=True, patience_s=0.2)
+
+
 class ForkingWorker(Worker):
-    """A worker whose process outlives a scenario that crashes or hangs, and that can be had without what was left."""
+    """A worker that answers from copies of its process, one for each thread that asks.
+
+    It outlives a scenario that crashes or hangs, and can be had without what was left by those before.
+    """
 
     def __init__(
         self,
@@ -250,18 +318,66 @@ class ForkingWorker(Worker):
         python: str = sys.executable,
         vllm: Path | None = None,
     ) -> None:
-        super().__init__(folder, name, bounds, (python, FORKING_WORKER), vllm)
-        self._fresh = False
+        control, self._theirs = socket.socketpair()
+        self._forks = Forks(control)
+        self._copies: dict[int, _Copy] = {}
+        with self._theirs:
+            super().__init__(folder, name, bounds, (python, FORKING_WORKER), vllm)
 
-    def renew(self) -> None:
-        """Put the next question to a copy that has run nothing yet."""
-        self._fresh = True
+    def _passed(self) -> tuple[int, ...]:
+        return (self._theirs.fileno(),)
 
     def _options(self) -> list[str]:
-        return [*super()._options(), "--scenario-s", str(self.bounds.scenario_s)]
+        return [*super()._options(), "--control", str(self._theirs.fileno())]
+
+    def may_be_changed(self) -> None:
+        """Note that this thread's next question is about a talker that may do something to the process."""
+        self._wait_until_imported()
+        self._copy().used = True
+
+    def renew(self) -> None:
+        """Put this thread's next question to a copy that has run nothing yet, unless its copy has only run stubs."""
+        copy = self._copies.get(threading.get_ident())
+        if copy is not None and copy.used:
+            self._end_copy()
+
+    def _copy(self) -> _Copy:
+        thread = threading.get_ident()
+        if thread not in self._copies:
+            try:
+                self._copies[thread] = _Copy(self._forks)
+            except (EOFError, OSError) as error:
+                raise self._died() from error
+        return self._copies[thread]
+
+    def _end_copy(self) -> int | None:
+        return self._copies.pop(threading.get_ident()).end()
 
     def _ask(self, question: dict[str, object], timeout_s: float) -> _Answer:
-        if self._fresh:
-            question, self._fresh = {**question, "fresh": True}, False
-        # Its own bound on a scenario is the same; it has a moment to say that nothing came.
-        return super()._ask(question, timeout_s + 5)
+        self._wait_until_imported()
+        line = self._copy().line
+        try:
+            line.write(question)
+            answered = line.read(timeout_s)
+            answer = None if answered is None else _decoded(answered)
+        except (EOFError, OSError) as error:
+            status = self._end_copy() or 0
+            how = f"status {status}" if status >= 0 else signal.Signals(-status).name
+            raise TargetFailed(f"{self.name}: the process ended with {how}") from error
+        except ValueError as error:
+            self._end_copy()
+            raise TargetFailed(f"{self.name}: {error}") from error
+        if answer is None:
+            self._end_copy()
+            raise TargetFailed(f"{self.name}: no answer within {timeout_s:g} s")
+        if answer.failed is not None:  # it ran out of memory, and ends
+            self._end_copy()
+        return answer
+
+    def close(self) -> None:
+        """End the process, and with it every copy."""
+        for copy in self._copies.values():
+            copy.end()
+        self._copies.clear()
+        self._forks.close()
+        super().close()

@@ -102,10 +102,10 @@ def run(scenario: Scenario, runner_name: str) -> Trace:
         try:
             for number, asked in enumerate(drive(scenario, runner, scheduler)):
                 planted = _plant(scenario, runner, number)
-                step, result, raised = _execute(runner, asked, planted)
-                finished = (*finished, *step.finished)
+                finished = (*finished, *sorted(asked.output.finished_req_ids))
+                step, result, raised = _execute(runner, asked, planted, finished)
                 if step.rows:
-                    steps.append(replace(step, finished=finished))
+                    steps.append(step)
                     finished = ()
                 if raised:
                     break
@@ -212,9 +212,12 @@ def _plant(scenario: Scenario, runner: Any, number: int) -> dict[str, dict[str, 
     return planted
 
 
-def _execute(runner: Any, asked: Asked, planted: dict[str, dict[str, Value]]) -> tuple[Step, Any, Exception | None]:
+def _execute(
+    runner: Any, asked: Asked, planted: dict[str, dict[str, Value]], finished: tuple[str, ...]
+) -> tuple[Step, Any, Exception | None]:
     """One ``execute_model`` with its sampling: the step as it was seen, the runner's output, and what it raised.
 
+    ``finished`` are the requests of which the runner has been told, since the last step with rows, that they ended.
     The output of an asynchronous step is waited for here; the scheduler still gets it one step later.
     """
     rows, recording = asked.rows, runner.model.recording
@@ -247,7 +250,7 @@ def _execute(runner: Any, asked: Asked, planted: dict[str, dict[str, Value]]) ->
         planted=planted,
         in_flight=asked.in_flight,
         input_ids=recording.input_ids[:start],
-        finished=tuple(sorted(asked.output.finished_req_ids)),
+        finished=finished,
     )
     return step, result, error
 

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import math
 import zlib
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
 import torch
 
 from spec_examples.trace import MTP_INPUTS, PHASE_KEYS, Embedding, HookCall, HookRow, MtpRow, Value
+
+LARGEST = torch.finfo(torch.float32).max
 
 LONGEST_FINGERPRINT = 100
 """Characters; a longer value is known by its beginning and a checksum."""
@@ -38,24 +40,36 @@ class Recording:
         self.positions: tuple[int, ...] = ()
         self.raised_in = ""
 
-    @contextmanager
-    def calling(self, hook: str) -> Iterator[None]:
+    def calling(self, hook: str) -> Calling:
         """Note that it was the talker's own ``hook`` that raised."""
-        try:
-            yield
-        except Exception:
-            self.raised_in = self.raised_in or hook
-            raise
+        return Calling(self, hook)
 
     def came_back(self, info: Mapping[str, Any]) -> dict[str, str]:
         """What of an earlier update stands in the keywords of a call."""
-        return {path: value for path, value in _state(info).items() if path in self.written}
+        keys = {path.partition(".")[0] for path in self.written}
+        looked_up = {key: value for key, value in info.items() if _path(key).partition(".")[0] in keys}
+        return {path: value for path, value in _state(looked_up).items() if path in self.written}
 
     def went_out(self, update: Any) -> dict[str, str]:
         """What an update has for the request's state."""
         found = _state(update) if isinstance(update, Mapping) else {}
         self.written |= found.keys()
         return found
+
+
+class Calling:
+    """While it is entered, ``hook`` of the talker runs."""
+
+    def __init__(self, recording: Recording, hook: str) -> None:
+        self.recording = recording
+        self.hook = hook
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if kind is not None and issubclass(kind, Exception):
+            self.recording.raised_in = self.recording.raised_in or self.hook
 
 
 def recorded(talker: type) -> type:
@@ -317,8 +331,12 @@ def _state(values: Mapping[Any, Any]) -> dict[str, str]:
         if isinstance(value, Mapping):
             found |= {f"{key}.{path}": inner for path, inner in _state(value).items()}
         else:
-            found[".".join(key) if isinstance(key, tuple) else str(key)] = _fingerprint(value)
+            found[_path(key)] = _fingerprint(value)
     return found
+
+
+def _path(key: Any) -> str:
+    return ".".join(key) if isinstance(key, tuple) else str(key)
 
 
 def _fingerprint(value: Any) -> str:
@@ -336,7 +354,7 @@ def _fingerprint(value: Any) -> str:
 
 
 def _ids(tensor: Any) -> tuple[int, ...]:
-    return tuple(int(i) for i in tensor.detach().reshape(-1).tolist())
+    return tuple(map(int, tensor.reshape(-1).tolist()))
 
 
 def _rows(tensor: Any) -> tuple[Embedding, ...]:
@@ -346,10 +364,12 @@ def _rows(tensor: Any) -> tuple[Embedding, ...]:
     """
     if not isinstance(tensor, torch.Tensor) or tensor.ndim != 2:
         return ()
-    largest = torch.finfo(torch.float32).max
-    finite = torch.nan_to_num(tensor.detach().to(torch.float32), nan=largest, posinf=largest, neginf=-largest)
-    rows: Iterable[list[float]] = finite.tolist()
-    return tuple(tuple(row) for row in rows)
+    rows: list[list[float]] = (tensor if tensor.dtype is torch.float32 else tensor.to(torch.float32)).tolist()
+    return tuple(tuple(row) if math.isfinite(sum(row)) else tuple(map(_number, row)) for row in rows)
+
+
+def _number(value: float) -> float:
+    return value if math.isfinite(value) else math.copysign(LARGEST, value) if math.isinf(value) else LARGEST
 
 
 def _first(tensor: Any) -> Embedding | None:

@@ -8,7 +8,9 @@ import os
 import platform
 import sys
 import tempfile
+import threading
 import time
+from collections import OrderedDict
 from collections.abc import Callable, Iterable
 from functools import cache
 from importlib import metadata
@@ -44,8 +46,42 @@ HARNESS = (
 HARNESS_OF_WHOLE_V2 = ("targets/whole_v2/__main__.py", "targets/whole_v2/runner.py")
 """Those that a trace of the whole Model Runner V2 depends on as well."""
 
+MOST_ROWS = 30_000
+"""A row takes some three KiB."""
+
 OUR_TALKERS = ("spec_examples.talker:", "spec_examples.variants:")
 """Modules of talkers that are among these files."""
+
+
+class Runs:
+    """What a session has run, up to so many rows: what was not asked for longest is forgotten first."""
+
+    def __init__(self) -> None:
+        self._traces: OrderedDict[tuple[Target, str, str], Trace] = OrderedDict()
+        self._rows = 0
+        self._lock = threading.Lock()
+
+    def get(self, key: tuple[Target, str, str]) -> Trace | None:
+        """The trace that was kept under ``key``, if it still is."""
+        with self._lock:
+            if key in self._traces:
+                self._traces.move_to_end(key)
+            return self._traces.get(key)
+
+    def keep(self, key: tuple[Target, str, str], trace: Trace) -> Trace:
+        """Keep ``trace`` under ``key``, and give it back."""
+        with self._lock:
+            if key not in self._traces:
+                self._traces[key] = trace
+                self._rows += _rows(trace)
+            while self._rows > MOST_ROWS:
+                _, oldest = self._traces.popitem(last=False)
+                self._rows -= _rows(oldest)
+        return trace
+
+
+def _rows(trace: Trace) -> int:
+    return sum(len(step.rows) for step in trace.steps)
 
 
 class Session:
@@ -55,7 +91,8 @@ class Session:
     its wheels, the scenario, the talker and the harness. ``live`` runs it all the same, unless it was made ``within_s``
     seconds ago or less, and renews what is kept. The installed runner, a checkout, a plugin's runner and a talker of a
     module always run. With ``forking`` they run in copies of a process that has imported them; ``renew`` has them
-    replaced. ``python`` runs the workers; its environment has torch and what a runner imports.
+    replaced. With ``once`` a scenario is run once on a target, unless its talker lies in a file that may change.
+    ``python`` runs the workers; its environment has torch and what a runner imports. Threads may share a session.
     """
 
     def __init__(
@@ -66,6 +103,7 @@ class Session:
         say: Callable[[str], None] = lambda _: None,
         bounds: Bounds | None = None,
         forking: bool = False,
+        once: bool = False,
         python: str = sys.executable,
     ) -> None:
         self.live = live
@@ -78,9 +116,9 @@ class Session:
         self._workers: dict[Target, Worker] = {}
         self._failed: dict[Target, TargetError] = {}
         self._gone: dict[Target, TargetError] = {}
-        self._plain: dict[tuple[Target, str], Trace] = {}
         self._together: set[Target] = set()
-        self._used: set[Target] = set()
+        self._runs = Runs() if once else None
+        self._lock = threading.RLock()
 
     def __enter__(self) -> Self:
         return self
@@ -144,15 +182,22 @@ class Session:
         Raises ``TargetUnavailable`` where it cannot be asked, ``TargetFailed`` where it dies or hangs meanwhile.
         """
         target = target or Target(INSTALLED)
+        if self._runs is not None and is_ours(scenario.talker):
+            key = target, scenario.digest, mutant
+            return self._runs.get(key) or self._runs.keep(key, self._run(scenario, target, mutant))
+        return self._run(scenario, target, mutant)
+
+    def _run(self, scenario: Scenario, target: Target, mutant: str) -> Trace:
         file = None if mutant else _trace_file(scenario, target, self.python)
         if not mutant and (trace := self._recorded(scenario, target, file)):
             return trace
-        if _process_of(target) in self._together:
-            self._start_all(self._together)
-            self._together.clear()
+        with self._lock:
+            together = self._together if _process_of(target) in self._together else set()
+            self._together -= together
+        self._start_all(together)
         worker = self._worker(target)
-        if not _is_the_stub(scenario.talker):
-            self._used.add(_process_of(target))
+        if isinstance(worker, ForkingWorker) and not _is_the_stub(scenario.talker):
+            worker.may_be_changed()
         try:
             trace = worker.run(scenario, target.asked_as, mutant)
         except (TargetUnavailable, TargetBroken) as error:
@@ -172,16 +217,17 @@ class Session:
 
         Raises ``TargetUnavailable`` and ``TargetFailed`` as ``run`` does.
         """
-        key = _process_of(target), scenario.digest
-        if key not in self._plain:
-            worker = self._worker(target)
-            try:
-                self._plain[key] = worker.run(scenario, PLAIN)
-            except TargetFailed:
-                if not (isinstance(worker, ForkingWorker) and worker.alive):
-                    self._workers.pop(_process_of(target)).close()
-                raise
-        return self._plain[key]
+        key = _process_of(target), scenario.digest, PLAIN
+        if self._runs is not None and (trace := self._runs.get(key)):
+            return trace
+        worker = self._worker(target)
+        try:
+            trace = worker.run(scenario, PLAIN)
+        except TargetFailed:
+            if not (isinstance(worker, ForkingWorker) and worker.alive):
+                self._workers.pop(_process_of(target)).close()
+            raise
+        return trace if self._runs is None else self._runs.keep(key, trace)
 
     def _recorded(self, scenario: Scenario, target: Target, file: Path | None) -> Trace | None:
         """The trace that is taken instead of a run: what the package carries, or what is kept."""
@@ -203,14 +249,22 @@ class Session:
 
         A published release has no such process: its runs are kept.
         """
-        for process in self._used & self._workers.keys():
-            worker = self._workers[process]
+        for worker in list(self._workers.values()):
             if isinstance(worker, ForkingWorker):
                 worker.renew()
-        self._used.clear()
+
+    def forget(self) -> None:
+        """The runners have changed: import them anew, and make every run again."""
+        self.close()
+        self._runs = None if self._runs is None else Runs()
+        self._failed.clear()
+        self._gone.clear()
 
     def _worker(self, target: Target) -> Worker:
-        process = _process_of(target)
+        with self._lock:
+            return self._worker_of(target, _process_of(target))
+
+    def _worker_of(self, target: Target, process: Target) -> Worker:
         if error := self._failed.get(process) or self._gone.get(target):
             raise error
         if process not in self._workers:

@@ -12,8 +12,8 @@ from dataclasses import replace
 import pytest
 
 from spec_examples.gate.check import check
-from spec_examples.gate.watching import WarmSession, recheck
-from spec_examples.targets import Target
+from spec_examples.gate.watching import recheck
+from spec_examples.targets import Session, Target
 
 RUN = "from spec_examples import Row, rows, run\n"
 
@@ -39,7 +39,7 @@ class Ends(ScalarTalker):
 
 @pytest.fixture(scope="module")
 def warm():
-    with WarmSession() as session:
+    with Session(forking=True, once=True) as session:
         session.bounds = replace(session.bounds, scenario_s=15)
         yield session
 

@@ -8,7 +8,7 @@ import pytest
 
 from spec_examples.scenario import Request, Scenario, Source
 from spec_examples.targets import Session, TargetUnavailable, resolve, session
-from spec_examples.trace import Environment, Trace
+from spec_examples.trace import Environment, ScheduledRow, Step, Trace
 
 SCENARIO = Scenario(requests=(Request(5),))
 RELEASE = resolve("0.22.0")
@@ -54,6 +54,37 @@ def test_a_published_release_is_not_run_twice(tmp_path):
         assert second.ran == {}
     assert StandIn.runs == 1
     assert len(kept(tmp_path)) == 1
+
+
+def test_with_once_a_scenario_is_run_once_on_a_target():
+    with Session(once=True) as one:
+        trace = one.run(SCENARIO)
+        assert one.run(SCENARIO) is trace
+        assert one.run(SCENARIO, resolve(runner="generation")) != trace
+        assert one.run(SCENARIO, mutant="a-defect") != trace
+        assert one.run_plain(SCENARIO, resolve()) is one.run_plain(SCENARIO, resolve())
+        assert StandIn.runs == 4
+        one.forget()
+        assert one.run(SCENARIO) != trace
+
+
+def test_a_talker_whose_file_may_change_is_run_each_time_with_once_too():
+    with Session(once=True) as one:
+        scenario = Scenario("some.module:Talker", requests=(Request(5),))
+        assert one.run(scenario) != one.run(scenario)
+
+
+def test_what_was_not_asked_for_longest_is_forgotten_first(monkeypatch):
+    monkeypatch.setattr(session, "MOST_ROWS", 2)
+    step = Step(rows=(ScheduledRow("a", 1, 0, 1, 0),))
+    monkeypatch.setattr(StandIn, "run", lambda *_: Trace(steps=(step,)))
+    first, second, third = (Scenario(requests=(Request(length),)) for length in (1, 2, 3))
+    with Session(once=True) as one:
+        kept = [one.run(scenario) for scenario in (first, second)]
+        assert one.run(first) is kept[0]
+        one.run(third)
+        assert one.run(first) is kept[0]
+        assert one.run(second) is not kept[1]
 
 
 def test_live_runs_again_and_renews_what_is_kept():

@@ -13,6 +13,7 @@ from typing import TextIO
 from rich.console import Console
 
 from spec_examples.conformance.record import Record
+from spec_examples.execution import interpreter
 from spec_examples.gate import report
 from spec_examples.gate.broken import Broken, violated_clauses
 from spec_examples.gate.check import CheckReport, PageReport, check, contract_pages, find_examples, find_pages
@@ -28,7 +29,7 @@ from spec_examples.gate.commands.common import (
 )
 from spec_examples.gate.formats import FORMATS
 from spec_examples.gate.judging import judge_clauses, judge_source
-from spec_examples.gate.watching import WarmSession, changes, make_renderer_ready, recheck
+from spec_examples.gate.watching import changes, make_copy_ready, make_renderer_ready, recheck
 from spec_examples.running import Context
 from spec_examples.targets import Session, Target
 from spec_examples.targets.errors import TargetOnlyRead
@@ -188,6 +189,8 @@ def _carry_out(
     plan: _Plan, session: Session, target: Target, status: Callable[[str], None], say: Callable[[str], None]
 ) -> CheckReport:
     """Judge the clauses, then execute the pages; a runner that is older than the contract has none to agree with."""
+    session.start([target])
+    interpreter.prepare()  # both import what they need at the same time
     record: Record | None = None
     judged: tuple[Broken, ...] = ()
     if plan.judged:
@@ -225,7 +228,9 @@ def _watch(options: argparse.Namespace, out: TextIO) -> int:
         out.write(text)
         out.flush()
 
-    with WarmSession(say=lambda line: progress.print(line, highlight=False), python=python) as session:
+    with Session(
+        say=lambda line: progress.print(line, highlight=False), forking=True, once=True, python=python
+    ) as session:
         with progress.status(f"importing {target}"):
             done = check(pages, session, target, ended=lambda page: write(f"{report.page_line(page)}\n"))
         write(report.check_text(done))
@@ -237,14 +242,14 @@ def _watch(options: argparse.Namespace, out: TextIO) -> int:
 
 
 def _keep_watching(
-    state: dict[Path, PageReport], session: WarmSession, target: Target, write: Callable[[str], None]
+    state: dict[Path, PageReport], session: Session, target: Target, write: Callable[[str], None]
 ) -> None:
     """Check again what changes; a runner in a folder is imported anew when one of its files changes."""
     runner = [] if target.is_installed or target.is_release else [Path(target.vllm_omni).resolve()]
     watched = [*{path.parent for path in state}, *(folder / "vllm_omni" for folder in runner)]
     saved = changes(watched, (".md", ".py"))  # noticed before it is said that they are
     make_renderer_ready(state)
-    session.make_ready(target)
+    make_copy_ready(session, target)
     write(f"watching {len(state)} page{'s' * (len(state) != 1)}; interrupt to end\n")
     for changed in saved:
         if any(path.suffix == ".py" and path.is_relative_to(folder) for path in changed for folder in runner):
@@ -255,4 +260,4 @@ def _keep_watching(
                 found = recheck(path, state[path], session, target)
                 state[path] = found.page
                 write(report.rechecked(found))
-        session.make_ready(target)
+        make_copy_ready(session, target)

@@ -134,7 +134,7 @@ def session_for(
     def say(line: str) -> None:
         progress.print(line, highlight=False)
 
-    with Session(live=live, within_s=within_s, say=say, forking=forking, python=python) as session:
+    with Session(live=live, within_s=within_s, say=say, forking=forking, once=True, python=python) as session:
         yield session
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from typing import TextIO
 
 from spec_examples.gate.commands.common import (
@@ -60,5 +59,5 @@ def _lint(options: argparse.Namespace, out: TextIO, context: Context | None) -> 
     with output(options.output, out) as stream:
         stream.write(report(found, options.format))
     for line in found.unreadable:
-        print(f"phase-contract: {line}", file=sys.stderr)
+        print(f"phase-contract: {line}", file=options.errors)
     return DISAGREED if found.findings else NOT_ASKED if found.unreadable else AGREED
