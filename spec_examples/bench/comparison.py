@@ -29,7 +29,7 @@ MKTESTDOCS = """
 from mktestdocs import check_md_file
 
 def test_page():
-    check_md_file("docs/blocks.md", memory=True)
+    check_md_file("docs/blocks.md")
 """
 PYTEST_EXAMPLES = """
 import pytest

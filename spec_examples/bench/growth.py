@@ -61,7 +61,8 @@ def defects(floor: Floor) -> Line:
     """Defects to their first catch, on an imported runner."""
     floor.say("defects to their first catch")
     with Session() as session:
-        seconds = tuple(bounds.first_catches(session, size)[0] for size in DEFECTS)
+        hunt = bounds.hunt(session)
+        seconds = tuple(bounds.first_catches(hunt, size) for size in DEFECTS)
     return Line("defects to their first catch, on an imported runner", DEFECTS, seconds)
 
 
