@@ -53,7 +53,7 @@ record: environment ## write anew what is recorded: releases, stories, and what 
 	$(BIN)/phase-contract mutants --record --all --runner v2
 
 bench: environment ## measure what is waited for, beside its bounds (ONLY="check watch" does less, WHOLE=1 make ci too)
-	$(BIN)/python -m spec_examples.bench $(if $(ONLY),--only $(ONLY)) $(if $(WHOLE),--whole) --write BENCHMARKS.md
+	$(BIN)/python -m spec_examples.bench $(if $(ONLY),--only $(ONLY),--write BENCHMARKS.md) $(if $(WHOLE),--whole)
 
 lint: environment ## ruff and mypy
 	$(BIN)/ruff check
