@@ -6,7 +6,6 @@ import importlib.util
 import os
 import queue
 import shutil
-import signal
 import subprocess
 import sys
 import tempfile
@@ -143,7 +142,7 @@ def _saved(edits: int) -> list[float]:
                 page.write_text(f"{text}\n```python\n{added}\n```\n", encoding="utf-8")
                 _wait_for("touched", said)
                 seconds.append(time.monotonic() - started)
-            process.send_signal(signal.SIGINT)
+            process.terminate()
     return seconds
 
 
