@@ -53,8 +53,8 @@ record: environment ## write anew what is recorded: releases, stories, and what 
 	$(BIN)/phase-contract mutants --record --all
 	$(BIN)/phase-contract mutants --record --all --runner v2
 
-bench: environment ## measure the gate, as ratios to importing the runner
-	$(BIN)/python -m spec_examples.gate.bench
+bench: environment ## measure what is waited for, beside its bounds (ONLY="check watch" does less, WHOLE=1 make ci too)
+	$(BIN)/python -m spec_examples.bench $(if $(ONLY),--only $(ONLY),--write BENCHMARKS.md) $(if $(WHOLE),--whole)
 
 lint: environment ## ruff and mypy
 	$(BIN)/ruff check

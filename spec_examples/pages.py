@@ -16,6 +16,10 @@ _SHIPPED = Path(__file__).with_name("shipped")
 """In a wheel: ``mkdocs.yml``, the changelog, ``docs/`` and pins, laid out as in the repository by ``setup.py``."""
 
 
+class NoPages(ValueError):
+    """There is nothing to check; the message says where pages were looked for."""
+
+
 def root() -> Path:
     """The folder that contains ``mkdocs.yml`` and ``docs/``; ids of examples are relative to it."""
     clone = Path(__file__).resolve().parents[1]

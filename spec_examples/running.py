@@ -18,8 +18,6 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
-import yaml
-
 from spec_examples.scenario import MAX_LEN, STUB_TALKERS, InvalidScenario, Limits, Plant, Request, Row, Scenario, Source
 from spec_examples.targets import Session, Target, resolve
 from spec_examples.targets.target import INSTALLED, installed_version
@@ -206,6 +204,8 @@ class InvalidSettings(ValueError):
 
 def parsed_settings(text: str, language: str) -> Any:
     """What ``text`` holds. Raises ``InvalidSettings``."""
+    import yaml
+
     try:
         if language == "toml":
             return tomllib.loads(text)

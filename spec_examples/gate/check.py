@@ -26,6 +26,7 @@ from spec_examples.markdown import Page, PageError, check_unique, read
 from spec_examples.markdown.includes import generated
 from spec_examples.markdown.sybil_parser import PageDocument, regions
 from spec_examples.mutants.checked import recorded_catches
+from spec_examples.pages import NoPages
 from spec_examples.targets import Session, Target
 from spec_examples.trace import Environment
 
@@ -34,10 +35,6 @@ MOST_LANES = 4
 
 STATES = ("passed", "failed", "drifted", "diverges", "exempt", "error")
 KINDS = ("block", "row", "admonition", "recorded")
-
-
-class NoPages(ValueError):
-    """There is nothing to check; the message says where pages were looked for."""
 
 
 @dataclass

@@ -5,30 +5,29 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from typing import TextIO
+from importlib import import_module
+from typing import TYPE_CHECKING, TextIO
 
-from spec_examples.gate.check import NoPages
-from spec_examples.gate.commands import (
-    bisect,
-    check,
-    doctor,
-    lint,
-    matrix,
-    model,
-    mutants,
-    probe,
-    row,
-    targets,
-    trace,
-    update,
-)
 from spec_examples.gate.commands.common import AGREED, BROKEN, DISAGREED, NOT_ASKED, SKIP, Parser, Stop
-from spec_examples.running import Context, RunnerRaised
-from spec_examples.scenario import InvalidScenario
-from spec_examples.targets import Target, TargetBroken, TargetFailed, TargetUnavailable
-from spec_examples.targets.errors import DamagedFile
 
-COMMANDS = (check, update, row, trace, probe, model, matrix, mutants, lint, bisect, targets, doctor)
+if TYPE_CHECKING:
+    from spec_examples.running import Context
+
+COMMANDS = {
+    "check": "judge a runner by the clauses, and execute pages against it",
+    "update": "show what would change in expected cells and outputs, and write it",
+    "row": "show how one row is routed, as the real runner does it",
+    "trace": "show what the real scheduler makes of requests, step by step",
+    "probe": "judge a runtime by what it does: whether it passes the phase fields, and has the guard",
+    "model": "judge a model's own hooks on the real runner: which of its promises to the runner it keeps",
+    "matrix": "judge every clause on every release and runner",
+    "mutants": "break the runner in known ways, and show which examples of the contract catch each",
+    "lint": "read a model's source and say where it does not use the contract rightly; nothing is imported or run",
+    "bisect": "find the commit that broke, or brought, the contract; each runs on the vLLM that it goes with",
+    "targets": "list what can be tested here",
+    "doctor": "say what can be run here, and what is missing",
+}
+"""What each does. Its module in ``commands`` has the options, and is imported where the command is named."""
 
 
 def main(
@@ -54,20 +53,12 @@ def _run(
     """The status of a command, and its options as far as they could be read."""
     options = argparse.Namespace(errors=errors)
     try:
-        _parser(context.target if context else Target()).parse_args(arguments, options)
+        words = sys.argv[1:] if arguments is None else arguments
+        _parser(words, context).parse_args(words, options)
         return options.run(options, out, context), options
     except Stop as stop:
         _say(stop, errors)
         return stop.status, options
-    except (TargetUnavailable, DamagedFile, InvalidScenario, NoPages) as error:
-        _say(error, errors)
-        return NOT_ASKED, options
-    except TargetBroken as error:
-        _say(error, errors)
-        return BROKEN, options
-    except (TargetFailed, RunnerRaised) as error:
-        _say(error, errors)
-        return DISAGREED, options
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return AGREED, options
@@ -76,6 +67,26 @@ def _run(
         return 130, options
     except SystemExit as exit_:  # argparse: --help ends with 0, bad usage with 2
         return (exit_.code if isinstance(exit_.code, int) else NOT_ASKED), options
+    except Exception as error:
+        status = _status_of(error)
+        if status is None:
+            raise
+        _say(error, errors)
+        return status, options
+
+
+def _status_of(error: Exception) -> int | None:
+    """The status that an error ends the command with; ``None`` for one that is a fault of this program."""
+    from spec_examples.pages import NoPages
+    from spec_examples.running import RunnerRaised
+    from spec_examples.scenario import InvalidScenario
+    from spec_examples.targets.errors import DamagedFile, TargetBroken, TargetFailed, TargetUnavailable
+
+    if isinstance(error, TargetUnavailable | DamagedFile | InvalidScenario | NoPages):
+        return NOT_ASKED
+    if isinstance(error, TargetBroken):
+        return BROKEN
+    return DISAGREED if isinstance(error, TargetFailed | RunnerRaised) else None
 
 
 def _say(message: object, errors: TextIO) -> None:
@@ -84,7 +95,7 @@ def _say(message: object, errors: TextIO) -> None:
     print(f"phase-contract: {shown}", file=errors)
 
 
-def _parser(default: Target) -> argparse.ArgumentParser:
+def _parser(words: list[str], context: Context | None) -> argparse.ArgumentParser:
     parser = Parser(
         prog="phase-contract",
         description="Check that vLLM-Omni's runners keep the prefill/decode phase contract.",
@@ -92,8 +103,18 @@ def _parser(default: Target) -> argparse.ArgumentParser:
         "2 the question could not be asked; 3 the tree does not start; 130 interrupted.",
     )
     commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
-    for command in COMMANDS:
-        command.add(commands, default)
+    for name, summary in COMMANDS.items():
+        command = commands.add_parser(
+            name,
+            help=summary,
+            description=summary[0].upper() + summary[1:] + ".",
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+        )
+        if name in words:
+            from spec_examples.targets import Target
+
+            default = context.target if context else Target()
+            import_module(f"spec_examples.gate.commands.{name}").add(command, default)
     return parser
 
 

@@ -15,7 +15,7 @@ from spec_examples.contract.clauses import MODEL_CLAUSES
 from spec_examples.gate.formats.github import command
 from spec_examples.gate.formats.junit import clean
 from spec_examples.gate.formats.sarif import FINGERPRINT, SCHEMA, rule_of
-from spec_examples.gate.report import target_json
+from spec_examples.gate.row_report import target_json
 from spec_examples.model_check.check import ModelReport, ModelVerdict
 from spec_examples.model_check.promises import MODEL_PROMISES
 

@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from spec_examples.gate.report import target_json
+from spec_examples.gate.row_report import target_json
 from spec_examples.outcome import Outcome, outcomes
 from spec_examples.trace import Trace
 

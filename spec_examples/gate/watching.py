@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import queue
 import time
 from collections.abc import Iterable, Iterator
@@ -11,7 +12,9 @@ from typing import TYPE_CHECKING
 
 from spec_examples.execution.result import Result
 from spec_examples.gate.check import PageReport, check_again
-from spec_examples.targets import Session, Target
+from spec_examples.markdown import site
+from spec_examples.scenario import CONTROL
+from spec_examples.targets import Session, Target, TargetError
 
 if TYPE_CHECKING:
     from watchdog.observers.api import BaseObserver
@@ -81,6 +84,21 @@ def _settled(seen: queue.Queue[Path], observer: BaseObserver) -> Iterator[set[Pa
     finally:
         observer.stop()
         observer.join()
+
+
+def make_renderer_ready(pages: Iterable[Path]) -> None:
+    """Import and build what renders ``pages``: a check takes pages that are proven as they are, and renders none."""
+    for page in {site.config_of(page): page for page in pages}.values():
+        with contextlib.suppress(Exception):  # extensions are other people's code, and a check says what they raise
+            site.builder(page).convert(page.read_text(encoding="utf-8"))
+            site.builder(page).reset()
+
+
+def make_copy_ready(session: Session, target: Target) -> None:
+    """Have a copy of the runner's process that has run something, before an edit asks for it."""
+    with contextlib.suppress(TargetError):  # whoever asks is told
+        if not target.is_release:
+            session._worker(target).run(CONTROL, target.asked_as)
 
 
 def recheck(path: Path, before: PageReport, session: Session, target: Target) -> Rechecked:

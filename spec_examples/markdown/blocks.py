@@ -27,7 +27,7 @@ _DEEPEST = 100
 MOST_MARKS = {"[": 1000, "<": 2000}
 """How often a mark that may open something can stand in one paragraph, cell or piece of HTML.
 
-What a reader takes for each of them grows with all the others: a few thousand are minutes.
+What a reader takes for each of them grows with all the others.
 """
 
 

@@ -14,7 +14,7 @@ _UNREADABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\x85\u2028\u2029\ufeff\
 _FRONT_MATTER = re.compile(r"-{3}[ \t]*\n(.*?\n)(?:\.{3}|-{3})[ \t]*(?:\n|$)", re.DOTALL)
 
 LONGEST = 300_000
-"""Characters of a page. The densest of that length takes half a minute to read, and a reader a day."""
+"""Characters of a page. A denser one takes long to read, and a reader a day."""
 
 
 class Source:

@@ -29,7 +29,7 @@ from spec_examples.targets.target import WHOLE_V2_CLASS
 from spec_examples.targets.whole_v2.__main__ import interpret_kernels
 
 RUN_TIMEOUT_S = 300.0
-"""A run takes seconds, the first one the import of the runner besides: 12 to 70 s were seen."""
+"""Bounds a run, and the import of the runner that the first one waits for."""
 
 AR = "ar"
 WITHOUT_SCALAR_GUARD = "spec_examples.real_model.guards:WithoutScalarGuard"

@@ -15,9 +15,7 @@ from spec_examples.contract.clauses import CLAUSES
 from spec_examples.gate.commands.common import (
     AGREED,
     NOT_ASKED,
-    Commands,
     Stop,
-    add_command,
     add_output_options,
     add_setup_option,
     output,
@@ -32,15 +30,13 @@ from spec_examples.targets.target import AUTO, RUNNERS
 KEPT, VIOLATED = "keeps", "violates"
 
 
-def add(commands: Commands, default: Target) -> None:
-    """Register the command."""
-    parser = add_command(
-        commands,
-        "bisect",
-        "find the commit that broke, or brought, the contract; each runs on the vLLM that it goes with",
+def add(parser: argparse.ArgumentParser, default: Target) -> None:
+    """Add the command's options."""
+    parser.epilog = (
+        "examples:\n"
         "  phase-contract bisect --good v0.22.0 --bad HEAD ../vllm-omni\n"
         "  phase-contract bisect --good main --bad v0.21.0 ../vllm-omni\n"
-        "  phase-contract bisect --good HEAD~200 --bad HEAD --clause ROUTE-3 ../vllm-omni",
+        "  phase-contract bisect --good HEAD~200 --bad HEAD --clause ROUTE-3 ../vllm-omni"
     )
     parser.add_argument("folder", metavar="FOLDER", help="a git repository of vLLM-Omni, or a folder in one")
     parser.add_argument("--good", required=True, metavar="REV", help="a commit that keeps it, older or newer")

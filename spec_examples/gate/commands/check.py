@@ -19,9 +19,7 @@ from spec_examples.gate.broken import Broken, violated_clauses
 from spec_examples.gate.check import CheckReport, PageReport, check, contract_pages, find_examples, find_pages
 from spec_examples.gate.commands.common import (
     NOT_ASKED,
-    Commands,
     Stop,
-    add_command,
     add_output_options,
     add_target_options,
     output,
@@ -31,19 +29,17 @@ from spec_examples.gate.commands.common import (
 )
 from spec_examples.gate.formats import FORMATS
 from spec_examples.gate.judging import judge_clauses, judge_source
-from spec_examples.gate.watching import changes, recheck
+from spec_examples.gate.watching import changes, make_copy_ready, make_renderer_ready, recheck
 from spec_examples.running import Context
 from spec_examples.targets import Session, Target
 from spec_examples.targets.errors import TargetOnlyRead
 from spec_examples.targets.target import RUNNERS
 
 
-def add(commands: Commands, default: Target) -> None:
-    """Register the command."""
-    parser = add_command(
-        commands,
-        "check",
-        "judge a runner by the clauses, and execute pages against it",
+def add(parser: argparse.ArgumentParser, default: Target) -> None:
+    """Add the command's options."""
+    parser.epilog = (
+        "examples:\n"
         "  phase-contract check\n"
         "  phase-contract check --vllm-omni ../vllm-omni\n"
         "  phase-contract check --clauses --runner my_plugin.runner:MyModelRunner\n"
@@ -52,7 +48,7 @@ def add(commands: Commands, default: Target) -> None:
         "  phase-contract check docs/contract/fields.md:120\n"
         "  phase-contract check --watch docs/contract\n"
         "  phase-contract check --vllm-omni ../vllm-omni --format json --output report.json\n"
-        "  phase-contract check --vllm-omni . --format github --also sarif=contract.sarif --also junit=contract.xml",
+        "  phase-contract check --vllm-omni . --format github --also sarif=contract.sarif --also junit=contract.xml"
     )
     parser.add_argument(
         "paths",
@@ -252,6 +248,8 @@ def _keep_watching(
     runner = [] if target.is_installed or target.is_release else [Path(target.vllm_omni).resolve()]
     watched = [*{path.parent for path in state}, *(folder / "vllm_omni" for folder in runner)]
     saved = changes(watched, (".md", ".py"))  # noticed before it is said that they are
+    make_renderer_ready(state)
+    make_copy_ready(session, target)
     write(f"watching {len(state)} page{'s' * (len(state) != 1)}; interrupt to end\n")
     for changed in saved:
         if any(path.suffix == ".py" and path.is_relative_to(folder) for path in changed for folder in runner):
@@ -262,3 +260,4 @@ def _keep_watching(
                 found = recheck(path, state[path], session, target)
                 state[path] = found.page
                 write(report.rechecked(found))
+        make_copy_ready(session, target)

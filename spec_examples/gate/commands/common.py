@@ -8,15 +8,13 @@ from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from io import TextIOWrapper
 from pathlib import Path
-from typing import TextIO, TypeAlias
+from typing import TYPE_CHECKING, TextIO
 
-from rich.console import Console
+if TYPE_CHECKING:
+    from rich.console import Console
 
-from spec_examples.running import Context
-from spec_examples.setting_up import environments
-from spec_examples.targets import Session, Target, resolve
-from spec_examples.targets.target import AUTO, INSTALLED, RUNNERS
-from spec_examples.whole_files import whole
+    from spec_examples.running import Context
+    from spec_examples.targets import Session, Target
 
 AGREED, DISAGREED, NOT_ASKED, BROKEN = 0, 1, 2, 3
 """Exit statuses: page and runner agree, they disagree, the question could not be asked, the tree does not start."""
@@ -41,22 +39,10 @@ class Parser(argparse.ArgumentParser):
         raise Stop(NOT_ASKED, f"{message}; see {self.prog} --help")
 
 
-Commands: TypeAlias = "argparse._SubParsersAction[Parser]"
-
-
-def add_command(commands: Commands, name: str, summary: str, examples: str) -> argparse.ArgumentParser:
-    """A command's parser, with examples in its help."""
-    return commands.add_parser(
-        name,
-        help=summary,
-        description=summary[0].upper() + summary[1:] + ".",
-        epilog=f"examples:\n{examples}",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-
-
 def add_target_options(parser: argparse.ArgumentParser, default: Target) -> None:
     """``--vllm-omni``, ``--vllm`` and ``--runner``, the same everywhere."""
+    from spec_examples.targets.target import RUNNERS
+
     parser.add_argument(
         "--vllm-omni",
         metavar="installed|VERSION|PATH|git+FOLDER@REV",
@@ -102,6 +88,8 @@ def python_for(options: argparse.Namespace) -> str:
 
     Raises ``TargetUnavailable`` where it cannot be made.
     """
+    from spec_examples.setting_up import environments
+
     return environments.python() if options.setup else sys.executable
 
 
@@ -110,6 +98,8 @@ def target_of(options: argparse.Namespace) -> Target:
 
     Raises ``TargetUnavailable`` and ``TargetBroken``, as ``resolve`` does.
     """
+    from spec_examples.targets.target import AUTO, INSTALLED, resolve
+
     in_force: Target = options.in_force
     if options.vllm_omni == in_force.vllm_omni != INSTALLED and not options.vllm and not options.rev:
         return in_force.with_runner(options.runner)
@@ -139,6 +129,8 @@ def session_for(
         yield context.session
         return
 
+    from spec_examples.targets import Session
+
     def say(line: str) -> None:
         progress.print(line, highlight=False)
 
@@ -153,6 +145,8 @@ def output(file: str | None, out: TextIO) -> Iterator[TextIO]:
         yield out
         out.flush()
         return
+    from spec_examples.whole_files import whole
+
     target = Path(file)
     if not file or (target.exists() and not target.is_file()):
         raise Stop(NOT_ASKED, f"--output {file!r} is no file that a report could be written to")

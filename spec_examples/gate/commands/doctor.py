@@ -17,8 +17,6 @@ from rich.console import Console
 from spec_examples.gate.commands.common import (
     AGREED,
     NOT_ASKED,
-    Commands,
-    add_command,
     add_output_options,
     output,
     session_for,
@@ -41,14 +39,9 @@ class Finding:
     message: str
 
 
-def add(commands: Commands, default: Target) -> None:
-    """Register the command."""
-    parser = add_command(
-        commands,
-        "doctor",
-        "say what can be run here, and what is missing",
-        "  phase-contract doctor\n  phase-contract doctor --format json",
-    )
+def add(parser: argparse.ArgumentParser, default: Target) -> None:
+    """Add the command's options."""
+    parser.epilog = "examples:\n  phase-contract doctor\n  phase-contract doctor --format json"
     add_output_options(parser)
     parser.set_defaults(run=_doctor)
 
@@ -112,7 +105,7 @@ def _runners(session: Session) -> Iterator[Finding]:
     """Whether each runner finishes its control: the smallest run, of which nothing is judged."""
     for runner in RUNNERS:
         if runner == WHOLE_V2:
-            continue  # its kernels are interpreted, which takes a minute; whether it could run here, Triton says
+            continue  # its kernels are interpreted, which takes long; whether it could run here, Triton says
         try:
             environment = session.environment(Target(runner=runner))
         except TargetUnavailable as error:

@@ -9,9 +9,7 @@ from spec_examples.gate.commands.common import (
     AGREED,
     DISAGREED,
     NOT_ASKED,
-    Commands,
     Stop,
-    add_command,
     add_output_options,
     output,
 )
@@ -23,17 +21,15 @@ from spec_examples.running import Context
 from spec_examples.targets import Target
 
 
-def add(commands: Commands, default: Target) -> None:
-    """Register the command."""
-    parser = add_command(
-        commands,
-        "lint",
-        "read a model's source and say where it does not use the contract rightly; nothing is imported or run",
+def add(parser: argparse.ArgumentParser, default: Target) -> None:
+    """Add the command's options."""
+    parser.epilog = (
+        "examples:\n"
         "  phase-contract lint my_model.py\n"
         "  phase-contract lint src --ignore PHASE009 --format sarif --output lint.sarif\n"
         "  phase-contract lint --explain phase-from-span\n\n"
         "an exception, on the line or above it:\n"
-        "  # phase-contract: allow[phase-from-span] why it is right here",
+        "  # phase-contract: allow[phase-from-span] why it is right here"
     )
     parser.add_argument("paths", nargs="*", metavar="PATH", help="files, and folders with all Python files in them")
     parser.add_argument(

@@ -29,9 +29,7 @@ from spec_examples.gate.commands.common import (
     AGREED,
     DISAGREED,
     NOT_ASKED,
-    Commands,
     Stop,
-    add_command,
     add_output_options,
     add_vllm_options,
     output,
@@ -47,18 +45,16 @@ NEW_FAILURE = "!"
 LEGEND = "✓ kept  ✗ broken, and known  ! broken, and not known  · does not apply  ? not run"
 
 
-def add(commands: Commands, default: Target) -> None:
-    """Register the command."""
-    parser = add_command(
-        commands,
-        "matrix",
-        "judge every clause on every release and runner",
+def add(parser: argparse.ArgumentParser, default: Target) -> None:
+    """Add the command's options."""
+    parser.epilog = (
+        "examples:\n"
         "  phase-contract matrix\n"
         "  phase-contract matrix --release 0.22.0 --release 0.30.0 --runner ar\n"
         "  phase-contract matrix --live --shard 1/2 --format json --output matrix.json\n"
         '  phase-contract matrix --release 0.30.0 --runner v2 --show "split prompt"\n'
         "  phase-contract matrix --runner my_plugin.runner:MyModelRunner\n"
-        "  phase-contract matrix --vllm-omni ../vllm-omni --runner ar --runner v2",
+        "  phase-contract matrix --vllm-omni ../vllm-omni --runner ar --runner v2"
     )
     where = parser.add_mutually_exclusive_group()
     where.add_argument("--release", action="append", default=[], metavar="V", help="a published release (default: all)")

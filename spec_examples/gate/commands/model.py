@@ -10,8 +10,6 @@ from rich.console import Console
 from spec_examples.gate.commands.common import (
     AGREED,
     DISAGREED,
-    Commands,
-    add_command,
     add_output_options,
     add_target_options,
     output,
@@ -29,17 +27,15 @@ from spec_examples.targets import Target
 from spec_examples.trace import Trace
 
 
-def add(commands: Commands, default: Target) -> None:
-    """Register the command."""
-    parser = add_command(
-        commands,
-        "model",
-        "judge a model's own hooks on the real runner: which of its promises to the runner it keeps",
+def add(parser: argparse.ArgumentParser, default: Target) -> None:
+    """Add the command's options."""
+    parser.epilog = (
+        "examples:\n"
         "  phase-contract model my_package.talker:MyTalker\n"
         "  phase-contract model my_package.talker:MyTalker --factory my_package.tiny:build\n"
         "  phase-contract model my_talker.py:MyTalker --promise MODEL-2 --runner v2\n"
         "  phase-contract model my_talker.py:MyTalker --vllm-omni 0.22.0 --format json\n"
-        "  phase-contract model my_talker.py:MyTalker --format sarif --output model.sarif",
+        "  phase-contract model my_talker.py:MyTalker --format sarif --output model.sarif"
     )
     parser.add_argument("model", metavar="package.module:Class|file.py:Class", help="the class that has the hooks")
     parser.add_argument(

@@ -17,9 +17,7 @@ from spec_examples.gate.commands.common import (
     AGREED,
     DISAGREED,
     NOT_ASKED,
-    Commands,
     Stop,
-    add_command,
     add_output_options,
     add_target_options,
     output,
@@ -27,7 +25,7 @@ from spec_examples.gate.commands.common import (
     session_for,
     target_of,
 )
-from spec_examples.gate.report import target_json
+from spec_examples.gate.row_report import target_json
 from spec_examples.mutants import MUTANTS, Mutant, mutants_of, recording
 from spec_examples.mutants.catching import Catch, Hunt
 from spec_examples.running import Context
@@ -38,16 +36,14 @@ WRONG = ("passed", "not-applicable-here")
 """States with which the command ends with 1: a defect that nothing catches, and one that cannot be put in."""
 
 
-def add(commands: Commands, default: Target) -> None:
-    """Register the command."""
-    parser = add_command(
-        commands,
-        "mutants",
-        "break the runner in known ways, and show which examples of the contract catch each",
+def add(parser: argparse.ArgumentParser, default: Target) -> None:
+    """Add the command's options."""
+    parser.epilog = (
+        "examples:\n"
         "  phase-contract mutants\n"
         "  phase-contract mutants boundary-late scalar-guard-dropped --all\n"
         "  phase-contract mutants --runner v2 --format json --output mutants.json\n"
-        "  phase-contract mutants --record --all",
+        "  phase-contract mutants --record --all"
     )
     parser.add_argument("names", nargs="*", metavar="NAME", help="defects (default: all of the runner's)")
     parser.add_argument(

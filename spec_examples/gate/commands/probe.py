@@ -11,8 +11,6 @@ from rich.console import Console
 from spec_examples.gate.commands.common import (
     AGREED,
     DISAGREED,
-    Commands,
-    add_command,
     add_output_options,
     add_target_options,
     output,
@@ -20,7 +18,7 @@ from spec_examples.gate.commands.common import (
     session_for,
     target_of,
 )
-from spec_examples.gate.report import target_json
+from spec_examples.gate.row_report import target_json
 from spec_examples.probing import Probe, probe
 from spec_examples.running import Context, running
 from spec_examples.targets import Target
@@ -36,15 +34,13 @@ GUARD = {
 }
 
 
-def add(commands: Commands, default: Target) -> None:
-    """Register the command."""
-    parser = add_command(
-        commands,
-        "probe",
-        "judge a runtime by what it does: whether it passes the phase fields, and has the guard",
+def add(parser: argparse.ArgumentParser, default: Target) -> None:
+    """Add the command's options."""
+    parser.epilog = (
+        "examples:\n"
         "  phase-contract probe\n"
         "  phase-contract probe --vllm-omni ../vllm-omni\n"
-        "  phase-contract probe --runner my_plugin.runner:MyModelRunner --format json",
+        "  phase-contract probe --runner my_plugin.runner:MyModelRunner --format json"
     )
     add_target_options(parser, default)
     add_output_options(parser)

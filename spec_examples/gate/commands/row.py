@@ -7,13 +7,10 @@ from typing import TextIO
 
 from rich.console import Console
 
-from spec_examples.gate import report
 from spec_examples.gate.commands.common import (
     AGREED,
     DISAGREED,
-    Commands,
     Stop,
-    add_command,
     add_output_options,
     add_target_options,
     output,
@@ -21,21 +18,18 @@ from spec_examples.gate.commands.common import (
     session_for,
     target_of,
 )
-from spec_examples.outcome import rows
 from spec_examples.running import Context, forced, put, running
 from spec_examples.scenario import MAX_LEN, Row
 from spec_examples.targets import Target
 
 
-def add(commands: Commands, default: Target) -> None:
-    """Register the command."""
-    parser = add_command(
-        commands,
-        "row",
-        "show how one row is routed, as the real runner does it",
+def add(parser: argparse.ArgumentParser, default: Target) -> None:
+    """Add the command's options."""
+    parser.epilog = (
+        "examples:\n"
         "  phase-contract row --prompt-len 5 --computed 4 --span 1\n"
         "  phase-contract row --prompt-len 5 --computed 5 --span 1 --hook batched --beside 3,4,1 --beside 4,0,3\n"
-        "  phase-contract row --prompt-len 1 --computed 0 --span 1 --vllm-omni 0.20.0",
+        "  phase-contract row --prompt-len 1 --computed 0 --span 1 --vllm-omni 0.20.0"
     )
     parser.add_argument(
         "--prompt-len", type=int, required=True, metavar="P", help=f"tokens in the prompt, 1 to {MAX_LEN}"
@@ -74,6 +68,10 @@ def _row(options: argparse.Namespace, out: TextIO, context: Context | None) -> i
     progress = Console(stderr=True)
     python = python_for(options)
     with output(options.output, out) as stream, session_for(context, False, progress, python=python) as session:
+        session.start([target])  # it imports for seconds, and this process meanwhile what puts the answer into words
+        from spec_examples.gate.row_report import row_json, row_text
+        from spec_examples.outcome import rows
+
         with (
             progress.status(f"importing {target}"),
             running(Context(session, target, made=context.made if context else [])),
@@ -83,5 +81,5 @@ def _row(options: argparse.Namespace, out: TextIO, context: Context | None) -> i
         if not seen:
             raise Stop(DISAGREED, "the runner finished the step, and no row crossed the boundary")
         as_json = options.format == "json"
-        stream.write(report.row_json(seen[0], trace.environment) if as_json else report.row_text(seen[0]))
+        stream.write(row_json(seen[0], trace.environment) if as_json else row_text(seen[0]))
     return AGREED

@@ -6,7 +6,7 @@ import argparse
 from typing import TextIO
 
 from spec_examples.gate import report
-from spec_examples.gate.commands.common import AGREED, Commands, add_command, add_output_options, output
+from spec_examples.gate.commands.common import AGREED, add_output_options, output
 from spec_examples.running import Context
 from spec_examples.targets import Target, install
 from spec_examples.targets.catalogue import releases
@@ -14,13 +14,10 @@ from spec_examples.targets.published import new_releases
 from spec_examples.targets.target import RUNNERS, installed_version
 
 
-def add(commands: Commands, default: Target) -> None:
-    """Register the command."""
-    parser = add_command(
-        commands,
-        "targets",
-        "list what can be tested here",
-        "  phase-contract targets\n  phase-contract targets --new\n  phase-contract targets --format json",
+def add(parser: argparse.ArgumentParser, default: Target) -> None:
+    """Add the command's options."""
+    parser.epilog = (
+        "examples:\n  phase-contract targets\n  phase-contract targets --new\n  phase-contract targets --format json"
     )
     parser.add_argument(
         "--new", action="store_true", help="list published releases that the catalogue lacks; asks the package index"

@@ -11,8 +11,6 @@ from spec_examples.gate import timeline
 from spec_examples.gate.commands.common import (
     AGREED,
     DISAGREED,
-    Commands,
-    add_command,
     add_output_options,
     add_target_options,
     output,
@@ -28,17 +26,15 @@ from spec_examples.targets import Target
 DEFAULTS = Limits()
 
 
-def add(commands: Commands, default: Target) -> None:
-    """Register the command."""
-    parser = add_command(
-        commands,
-        "trace",
-        "show what the real scheduler makes of requests, step by step",
+def add(parser: argparse.ArgumentParser, default: Target) -> None:
+    """Add the command's options."""
+    parser.epilog = (
+        "examples:\n"
         "  phase-contract trace --request 5 --request 1 --budget 4\n"
         "  phase-contract trace --request 5:8 --request 5:8 --budget 8 --block-size 4 --blocks 6\n"
         "  phase-contract trace --request 5 --budget 4 --vllm-omni 0.20.0 --format json\n"
         "  phase-contract trace --request 9:2 --request 12:2@2,same=a:9 --budget 16 --prefix-caching\n"
-        "  phase-contract trace --request 5:3,grow=6:2@4 --request 3:9,abort=6 --budget 4 --plant a@2",
+        "  phase-contract trace --request 5:3,grow=6:2@4 --request 3:9,abort=6 --budget 4 --plant a@2"
     )
     parser.add_argument(
         "--request",

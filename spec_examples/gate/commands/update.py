@@ -13,9 +13,7 @@ from spec_examples.gate.commands.common import (
     AGREED,
     DISAGREED,
     NOT_ASKED,
-    Commands,
     Stop,
-    add_command,
     add_output_options,
     add_target_options,
     output,
@@ -28,13 +26,11 @@ from spec_examples.running import Context
 from spec_examples.targets import Target
 
 
-def add(commands: Commands, default: Target) -> None:
-    """Register the command."""
-    parser = add_command(
-        commands,
-        "update",
-        "show what would change in expected cells and outputs, and write it",
-        "  phase-contract update docs/contract/routing.md\n  phase-contract update docs/contract/routing.md --write",
+def add(parser: argparse.ArgumentParser, default: Target) -> None:
+    """Add the command's options."""
+    parser.epilog = (
+        "examples:\n"
+        "  phase-contract update docs/contract/routing.md\n  phase-contract update docs/contract/routing.md --write"
     )
     parser.add_argument("paths", nargs="*", metavar="PATH", help="pages or folders (default: all of docs/)")
     parser.add_argument("--write", action="store_true", help="write the pages, each whole or not at all")

@@ -9,7 +9,7 @@ from spec_examples.conformance.record import Record
 from spec_examples.contract.clauses import CLAUSES, PROMISES
 from spec_examples.execution.result import Result
 from spec_examples.gate.check import CheckReport, PageReport
-from spec_examples.gate.report import target_json
+from spec_examples.gate.row_report import target_json
 
 NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 """Characters that no XML 1.0 document may hold, not even escaped."""

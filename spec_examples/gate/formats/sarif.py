@@ -21,7 +21,7 @@ from spec_examples.execution.result import Result
 from spec_examples.gate.broken import Broken
 from spec_examples.gate.check import CheckReport
 from spec_examples.gate.places import Place, producer
-from spec_examples.gate.report import target_json
+from spec_examples.gate.row_report import target_json
 
 SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 PAGE_RULE = "PAGE"
