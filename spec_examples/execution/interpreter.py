@@ -30,7 +30,7 @@ from spec_examples.running import Context, Made
 from spec_examples.trace import Trace
 
 BLOCK_TIMEOUT_S = 120
-"""A block takes milliseconds. The runs that it asks for have bounds of their own, and do not count."""
+"""Far more than a block takes. The runs that it asks for have bounds of their own, and do not count."""
 
 LOOK_S = 0.5
 """How often a silent process is looked at: its end is not heard where something that it started holds the channel."""

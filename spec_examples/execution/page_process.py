@@ -22,8 +22,10 @@ from typing import Any
 
 import msgspec
 
-import spec_examples  # noqa: F401 (pages import it; here it is imported once for all)
-from spec_examples import forks
+from spec_examples import (
+    forks,
+    run,  # noqa: F401 (what pages import is imported here, once for all)
+)
 from spec_examples.channel import receive, send
 from spec_examples.execution.messages import Answer, Ask, Done, Execute
 from spec_examples.execution.result import Disagreement, Unaskable

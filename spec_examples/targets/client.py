@@ -157,7 +157,7 @@ class Worker:
                 "PYTHONPATH": os.pathsep.join(path),
                 FOLDERS: json.dumps(folders),
                 "PYTHONDONTWRITEBYTECODE": "",
-                # vLLM compiles a helper for drafted tokens, which takes seconds of a C++ compiler. It does integer
+                # vLLM compiles a helper for drafted tokens, which takes a C++ compiler. It does integer
                 # arithmetic, and is run as it is written here. The whole Model Runner V2 decides for itself.
                 **({"TORCHDYNAMO_DISABLE": "1"} if module in (WORKER, FORKING_WORKER) else {}),
             },

@@ -1,8 +1,8 @@
 """A worker that imports its vLLM-Omni once, and answers from copies of itself that may be thrown away.
 
 ``python -m spec_examples.targets.forking_worker --control FD`` says that it has imported, as ``worker`` does, and then
-forks a copy for whoever asks at the socket ``FD``, which takes a tenth of a second. A copy takes the questions of
-``worker`` at a channel of its own, and gives the same answers. Whatever a talker did to its process is gone with it.
+forks a copy for whoever asks at the socket ``FD``. A copy takes the questions of ``worker`` at a channel of its own,
+and gives the same answers. Whatever a talker did to its process is gone with it.
 """
 
 from __future__ import annotations

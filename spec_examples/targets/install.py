@@ -90,7 +90,7 @@ def _is_whole(folder: Path) -> bool:
 def _is_as_published(folder: Path) -> bool:
     """Whether it is whole, and every file has the content that its wheel's ``RECORD`` lists.
 
-    Reads some 85 MB in a quarter of a second, which is little beside the import that follows.
+    Reads some 85 MB, which is little beside the import that follows.
     """
     if not _is_whole(folder):
         return False
