@@ -341,12 +341,20 @@ def traces_of(record: Record) -> dict[str, Trace]:
     """
     path = record.traces_path
     try:
-        lines = [line.partition(b" ") for line in lzma.decompress(path.read_bytes()).splitlines()]
-        found = {digest.decode(): _decoded(text) for digest, _, text in lines}
-    except (OSError, EOFError, lzma.LZMAError, ValueError) as error:
+        return {digest: _decoded(text) for digest, text in _lines(path).items()}
+    except ValueError as error:
         raise ValueError(f"{path.name}: not recorded traces: {error}") from error
+
+
+def _lines(path: Path) -> dict[str, bytes]:
+    """Each recorded trace as text, by the digest of its scenario. Raises ``ValueError``."""
+    try:
+        lines = [line.partition(b" ") for line in lzma.decompress(path.read_bytes()).splitlines()]
+        found = {digest.decode(): text for digest, _, text in lines}
+    except (OSError, EOFError, lzma.LZMAError) as error:
+        raise ValueError(str(error)) from error
     if not found:
-        raise ValueError(f"{path.name}: not recorded traces: there are none in it")
+        raise ValueError("there are none in it")
     return found
 
 
@@ -358,18 +366,23 @@ def _decoded(text: bytes) -> Trace:
 def recorded_trace(version: str, runner: str, scenario: Scenario) -> Trace | None:
     """The committed trace of a scenario on a release's runner; ``None`` where there is none that is valid."""
     path = RESULTS / f"{version}-{runner}.toml"
-    return _valid_traces(path).get(scenario.digest) if path.is_file() else None
+    environment, lines = _valid_lines(path) if path.is_file() else (Environment(), {})
+    text = lines.get(scenario.digest)
+    try:
+        return replace(Trace.from_json(text), environment=environment) if text else None
+    except ValueError:
+        return None
 
 
 @lru_cache(maxsize=4)
-def _valid_traces(path: Path) -> dict[str, Trace]:
+def _valid_lines(path: Path) -> tuple[Environment, dict[str, bytes]]:
     try:
         record = read(path)
         if record.is_stale or record.how != "run":
-            return {}
-        return {digest: replace(trace, environment=record.environment) for digest, trace in traces_of(record).items()}
+            return Environment(), {}
+        return record.environment, _lines(record.traces_path)
     except ValueError:
-        return {}
+        return Environment(), {}
 
 
 def _quoted(text: str) -> str:

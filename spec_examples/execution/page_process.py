@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import faulthandler
 import gc
+import importlib
 import io
 import os
 import resource
@@ -40,6 +41,9 @@ from spec_examples.trace import Environment, Trace
 KNOWN = (InvalidScenario, TargetUnavailable, TargetFailed)
 """Exceptions that the check's session raises, and that a block may catch."""
 
+PRELOADED = ("spec_examples.conformance.matrix", "spec_examples.gate.commands.check")
+"""What several pages import, and whatever that imports."""
+
 PRINTED_BYTES = 1 << 24
 """Of what a block prints, as much is compared."""
 
@@ -51,6 +55,8 @@ THREAD_S = 0.5
 def main() -> None:
     """Fork a process for each page, as asked, until the asker is gone."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    for module in PRELOADED:
+        importlib.import_module(module)
     gc.collect()
     gc.freeze()
     forks.serve(socket.socket(fileno=int(sys.argv[1])), _child)

@@ -28,9 +28,9 @@ def results(tmp_path, monkeypatch):
         for path in recorded.RESULTS.glob(f"{name}.*"):
             shutil.copy(path, tmp_path)
     monkeypatch.setattr(recorded, "RESULTS", tmp_path)
-    recorded._valid_traces.cache_clear()
+    recorded._valid_lines.cache_clear()
     yield tmp_path
-    recorded._valid_traces.cache_clear()
+    recorded._valid_lines.cache_clear()
 
 
 def red():
@@ -127,7 +127,7 @@ def test_a_recorded_trace_answers_while_it_is_valid(results):
     assert trace is not None
     assert (trace.environment.vllm_omni, len(trace.steps)) == ("0.20.0", 4)
     edit(results / "0.20.0-ar.toml", 'harness = "', 'harness = "0')
-    recorded._valid_traces.cache_clear()
+    recorded._valid_lines.cache_clear()
     assert recorded.recorded_trace("0.20.0", "ar", SPLIT_PROMPT) is None
     assert recorded.recorded_trace("0.22.0", "ar", SPLIT_PROMPT) is None
 
