@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 import re
+import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -214,20 +216,31 @@ Read = tuple[Path, Page | None, list[Result]]
 def _side_by_side(checked: Callable[[Read], PageReport], read_pages: list[Read]) -> Iterator[PageReport]:
     """The reports of all pages in their order. As many are made at once as there are cores, the longest pages first.
 
-    Each has a process of its own for its blocks, and another for its runs.
+    Each has a process of its own for its blocks, and another for its runs. An interrupt waits for none of them.
     """
     lanes = min(MOST_LANES, len(os.sched_getaffinity(0)), len(read_pages))
     if lanes < 2:
         yield from map(checked, read_pages)
         return
-    longest = sorted(read_pages, key=lambda read: -_weight(read[1]))
-    with ThreadPoolExecutor(lanes) as pool:
-        reports = {read[0]: pool.submit(checked, read) for read in longest}
-        try:
-            for read in read_pages:
-                yield reports[read[0]].result()
-        finally:
-            pool.shutdown(cancel_futures=True)
+    reports: list[Future[PageReport]] = [Future() for _ in read_pages]
+    left = sorted(range(len(read_pages)), key=lambda number: _weight(read_pages[number][1]))
+
+    def lane() -> None:
+        with suppress(IndexError):
+            while True:
+                number = left.pop()
+                try:
+                    reports[number].set_result(checked(read_pages[number]))
+                except BaseException as error:
+                    reports[number].set_exception(error)
+
+    for _ in range(lanes):
+        threading.Thread(target=lane, daemon=True).start()
+    try:
+        for report in reports:
+            yield report.result()
+    finally:
+        left.clear()
 
 
 def _weight(page: Page | None) -> int:
