@@ -1,6 +1,7 @@
 import os
 import random
 import shutil
+import signal
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -78,6 +79,12 @@ def runner_copy(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]
         return folder
 
     return copy
+
+
+def pytest_configure() -> None:
+    """Have interrupts heard: a shell ignores them in its background, and commands that tests start inherit that."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
