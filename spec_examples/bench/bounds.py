@@ -23,6 +23,7 @@ from spec_examples.gate.commands.common import DISAGREED
 from spec_examples.markdown import read
 from spec_examples.mutants import mutants_of
 from spec_examples.mutants.catching import Hunt
+from spec_examples.scenario import CONTROL
 from spec_examples.targets import Session, Target, catalogue, install
 
 IMPORTS = "× import"
@@ -71,22 +72,21 @@ def check(floor: Floor) -> list[Figure]:
 
 
 def rows(floor: Floor) -> list[Figure]:
-    """Rows a second on an imported runner, in the steps that a table of 300 rows asks for."""
+    """Rows a second on an imported runner, judged and compared, in the steps that a table of 300 rows asks for."""
     floor.say("rows on an imported runner")
+    rates = []
     with tempfile.TemporaryDirectory() as folder, Session(forking=True) as session:
         page = read(pages.write(Path(folder), "rows.md", pages.table(300)))
-        with PageExecution(page, session, Target()) as execution:
-            wrong = [str(result) for example in page.examples if (result := execution.evaluate(example)).message]
-        if wrong:
-            raise SystemExit(wrong[0])
-        scenarios = list(dict.fromkeys(made.scenario for made in execution.context.made))
-        worker = session._worker(Target())  # a session keeps what was run
-        rates = []
+        session.run(CONTROL)
         for _ in range(5):
-            started = time.monotonic()
-            traces = [worker.run(scenario, Target().asked_as) for scenario in scenarios]
-            ran = sum(len(step.rows) for trace in traces for step in trace.steps)
-            rates.append(ran / (time.monotonic() - started))
+            with PageExecution(page, session, Target()) as execution:
+                started = time.monotonic()
+                wrong = [str(result) for example in page.examples if (result := execution.evaluate(example)).message]
+                took = time.monotonic() - started
+                ran = execution.exercised.rows.total()
+            if wrong:
+                raise SystemExit(wrong[0])
+            rates.append(ran / took)
     return [figure("rows on an imported runner", "rows a second", rates, least=2000, beside=f"{ran} rows")]
 
 
