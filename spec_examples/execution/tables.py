@@ -120,7 +120,7 @@ def _askable(row: Example) -> together.Numbers | None:
 
 
 def _routing(row: Example, shared: Together) -> None:
-    """The row alone, and before, between and behind decode and prefill rows, through either hook.
+    """Run the row alone through either hook, and beside decode and prefill rows, at half of the places through each.
 
     It is run by itself where the steps that it shares with other rows of its table show anything but what it says.
     """

@@ -13,8 +13,8 @@ from spec_examples.targets.errors import TargetUnavailable
 class Bounds:
     """What one worker process may take, in seconds and MiB.
 
-    ``start_s`` bounds import, constructor and control: 9 to 20 s on an idle machine. ``scenario_s`` bounds one
-    scenario, which takes a small part of that. ``memory_mib`` is private writable memory: a worker holds about 1 GiB.
+    ``start_s`` bounds import, constructor and control. ``scenario_s`` bounds one scenario,
+    which takes a small part of that. ``memory_mib`` is private writable memory: a worker holds about 1 GiB.
     ``file_mib`` bounds each file that it writes, its standard error among them.
     """
 

@@ -47,7 +47,7 @@ HARNESS_OF_WHOLE_V2 = ("targets/whole_v2/__main__.py", "targets/whole_v2/runner.
 """Those that a trace of the whole Model Runner V2 depends on as well."""
 
 MOST_ROWS = 30_000
-"""A row takes some three KiB."""
+"""A table of thousands of rows is run without being kept whole."""
 
 OUR_TALKERS = ("spec_examples.talker:", "spec_examples.variants:")
 """Modules of talkers that are among these files."""

@@ -41,7 +41,7 @@ def test_a_defect_of_model_runner_v2_is_caught_or_hidden(v2_defect: Mutant, mode
 
 def test_nothing_is_red_without_a_defect(shared_runner: Hunt, pytestconfig: pytest.Config) -> None:
     if pytestconfig.getoption("--defects") != "all":
-        pytest.skip("the pages are tests themselves; with --defects all they are executed here as well")
+        pytest.skip("`make test` executes the pages before the tests; --defects all executes them here as well")
     shared_runner.run_control()
     assert [result.id for result in shared_runner.red] == []
 

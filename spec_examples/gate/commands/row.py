@@ -68,7 +68,7 @@ def _row(options: argparse.Namespace, out: TextIO, context: Context | None) -> i
     progress = Console(stderr=True)
     python = python_for(options)
     with output(options.output, out) as stream, session_for(context, False, progress, python=python) as session:
-        session.start([target])  # it imports for seconds, and this process meanwhile what puts the answer into words
+        session.start([target])  # it imports, and this process meanwhile what puts the answer into words
         from spec_examples.gate.row_report import row_json, row_text
         from spec_examples.outcome import rows
 
